@@ -1,0 +1,83 @@
+# make            build out/plain/noh        make run     build, then a one-minute demonstration
+# make test       everything CI runs         make T=mailbox test    only tests whose path has "mailbox"
+# make stress     minutes of it              make fuzz    fuzz the parsers (minutes)
+# make bench      numbers; idle machine      make bench-peers       the same beside CAF, Erlang, Go, Tokio
+# make lib        libnoh.a .so noh.pc        make install PREFIX=/usr/local
+# SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
+CC      ?= gcc
+VERSION := $(shell sed -n 's/.*NOH_VERSION "\(.*\)"/\1/p' include/noh.h)
+PREFIX  ?= /usr/local
+OUT     := out/$(if $(SAN),$(SAN),plain)$(if $(filter-out gcc cc,$(CC)),-$(notdir $(CC)))
+sanflag  = $(if $(filter address,$(SAN)),address$(comma)undefined,$(SAN))
+comma   := ,
+OPT     := $(if $(SAN),-O1 -fsanitize=$(sanflag) -fno-omit-frame-pointer -DNOH_SANITIZED,-O2)
+WARN    := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+CFLAGS  += -std=c11 -D_GNU_SOURCE -I. -Iinclude $(if $(filter thread,$(SAN)),-I$(OUT)/shim -DCK_USE_CC_BUILTINS=1) \
+           $(OPT) -g -fPIC -fvisibility=hidden -pthread $(WARN)
+LIBS    := -lck $(if $(SAN),,-ljemalloc) -lm -pthread
+PARTS   := core mailbox sched persist net box actors
+SRC     := $(wildcard $(PARTS:%=%/*.c))
+CLI     := $(wildcard tools/*.c bench/*.c)
+TESTS   := $(sort $(wildcard tests/*/*_test.c))
+STRESS  := $(sort $(wildcard tests/*/*_stress.c))
+obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
+pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
+say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
+.SECONDARY:
+.PHONY: all lib run test unit stress fuzz bench bench-peers install deps clean
+
+all: $(OUT)/noh
+deps:
+	@tools/deps.sh build
+run: deps
+	@$(MAKE) --no-print-directory all && $(OUT)/noh demo
+test:
+	@tests/run.sh
+stress:
+	@tests/run.sh stress
+fuzz: deps
+	@tests/fuzz/run.sh
+bench: all
+	@$(OUT)/noh bench $(B)
+bench-peers:
+	@bench/peers/run.sh
+unit: $(patsubst %.c,$(OUT)/%,$(call pick,$(TESTS)))
+	@tests/unit.sh $(filter-out %.o,$^)
+stress-unit: $(patsubst %.c,$(OUT)/%,$(call pick,$(STRESS)))
+	@tests/unit.sh $^
+
+ifeq ($(SAN),thread)
+$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS)): | $(OUT)/shim/ck_pr.h
+$(OUT)/shim/ck_pr.h: tests/tsan/ck_shim.sh
+	$(call say,SHIM,$@) tests/tsan/ck_shim.sh $(OUT)/shim
+endif
+$(OUT)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+$(OUT)/noh: $(call obj,$(SRC) $(CLI))
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+$(OUT)/tests/%: $(OUT)/tests/%.o $(call obj,$(SRC)) $(call obj,$(wildcard tests/lib/*.c))
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+
+lib: $(OUT)/libnoh.a $(OUT)/libnoh.so.$(VERSION) $(OUT)/noh.pc
+$(OUT)/libnoh.o: $(call obj,$(SRC))
+	$(call say,LD,$@) ld -r $^ -o $@ && objcopy --localize-hidden $@
+$(OUT)/libnoh.a: $(OUT)/libnoh.o
+	$(call say,AR,$@) rm -f $@ && ar rcs $@ $<
+$(OUT)/libnoh.so.$(VERSION): $(OUT)/libnoh.o
+	$(call say,LINK,$@) $(CC) $(CFLAGS) -shared -Wl,-soname,libnoh.so.0 $< -o $@ $(LIBS) && ln -sf $(@F) $(OUT)/libnoh.so
+$(OUT)/noh.pc: include/noh.h Makefile
+	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: noh' 'Description: actor runtime' 'Version: $(VERSION)' \
+	 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lnoh' 'Libs.private: $(LIBS)' > $@
+install: all lib
+	install -D -m755 $(OUT)/noh $(DESTDIR)$(PREFIX)/bin/noh
+	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
+	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(PREFIX)/lib/libnoh.a
+	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.$(VERSION)
+	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.0
+	ln -sf libnoh.so.0 $(DESTDIR)$(PREFIX)/lib/libnoh.so
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's,^prefix=.*,prefix=$(PREFIX),' $(OUT)/noh.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/noh.pc
+clean:
+	rm -rf out
+-include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS)))

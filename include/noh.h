@@ -1,0 +1,385 @@
+/* noh.h - the noh actor runtime, as a C library.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A *box* runs any number of *actors* on a few worker threads. An actor has an address
+ * "type:id", a state of fixed size, a key-value part and a mailbox. It handles one message at a
+ * time, on one thread at a time, so its state needs no lock. An address needs no creation: the
+ * first message activates it, and an actor that has been idle for a while goes back to storage.
+ *
+ *	noh_box *box;
+ *	noh_open(&box, NULL);                          one box with defaults
+ *	noh_register(box, &my_type);                   once per type
+ *	noh_start(box);
+ *	noh_send(box, "hits:home", INCR, &one, 8);     from any thread
+ *	noh_stop(box, 5000);
+ *	noh_close(box);
+ *
+ * Contents    1 results and errors    2 the box      3 actor types    4 from any thread
+ *             5 inside a turn         6 numbers
+ *
+ * Threads     Section 4 and 6 may be called from any thread at any time between noh_start and
+ *             noh_close; section 5 only by the hook that was handed the turn, until it returns.
+ * Blocking    Nothing blocks unless its comment says so. What blocks is refused inside a turn.
+ * Ownership   What you pass in is copied. What a hook is handed is valid until it returns.
+ * Never       exit(), signals, mutable globals. Several boxes may live in one process.
+ */
+#ifndef NOH_H
+#define NOH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NOH_VERSION "0.1.0"
+#if defined(__GNUC__)
+#define NOH_API __attribute__((visibility("default")))
+#define NOH_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define NOH_API
+#define NOH_PRINTF(f, a)
+#endif
+
+/* ── 1 results and errors ────────────────────────────────────────────────────────────────────
+ * Zero and above are outcomes, below zero are errors. An error has a code, the code's text
+ * (noh_strerror), and a sentence about this very case (noh_why: what happened, to what, and what
+ * to do), kept per thread until that thread's next error. */
+enum {
+	NOH_OK = 0,
+	NOH_FULL = 1,          /* the mailbox is full; nothing was sent                          */
+	NOH_NOBODY = 2,        /* nobody waits for this answer; nothing was sent                 */
+	NOH_END = 3,           /* no further entry                                               */
+
+	NOH_ENOMEM = -1,       /* out of memory, or over the box's memory budget                 */
+	NOH_EINVAL = -2,       /* an argument makes no sense                                     */
+	NOH_EADDRESS = -3,     /* not an address: no colon, too long, empty, or a NUL in it      */
+	NOH_ENOTYPE = -4,      /* no such type is registered                                     */
+	NOH_EKIND = -5,        /* the type has no such message kind                              */
+	NOH_ETOOBIG = -6,      /* the message is over the limit                                  */
+	NOH_EEXISTS = -7,      /* registered already                                             */
+	NOH_ESTOPPED = -8,     /* the box is stopping, stopped or not started                    */
+	NOH_EREPLIED = -9,     /* this message was answered already                              */
+	NOH_EINTURN = -10,     /* a blocking call inside a turn                                  */
+	NOH_EGONE = -11,       /* the reference is stale: the actor went idle; use its address   */
+	NOH_ETIMEOUT = -12,    /* no answer in time; it may still take effect                    */
+	NOH_ECYCLE = -13,      /* waiting for this answer would close a circle of waiting actors */
+	NOH_EFAILED = -14,     /* the actor's hook failed; the turn had no effect                */
+	NOH_ENOACTOR = -15,    /* no such actor is active                                        */
+	NOH_ESYSTEM = -16,     /* the operating system refused something                         */
+	NOH_EREADONLY = -17    /* a read-only message kind tried to change something             */
+};
+
+NOH_API const char *noh_strerror(int code);   /* "mailbox full"; never NULL           */
+NOH_API const char *noh_why(void);            /* this thread's last error; never NULL */
+NOH_API const char *noh_version(void);
+
+/* ── 2 the box ───────────────────────────────────────────────────────────────────────────────*/
+typedef struct noh_box noh_box;
+typedef struct noh_turn noh_turn;
+
+/* A reference to an active actor: a value, 8 bytes. Copy it, send it to others, keep it. Sending
+ * by reference costs no look-up. It goes stale (NOH_EGONE) when the actor goes back to storage;
+ * the address works always. { 0 } refers to nobody. */
+typedef struct noh_actor { uint64_t bits; } noh_actor;
+
+enum { NOH_DEBUG, NOH_INFO, NOH_WARN, NOH_ERROR };
+
+/* One line of the log, without newline. actor is "" where no actor is concerned. Called from any
+ * thread, also from several at once. */
+typedef void noh_log_fn(void *user, int level, const char *actor, const char *line);
+
+/* All zero is a good start: NULL or a zeroed struct gives the defaults in the comments. */
+typedef struct noh_options {
+	unsigned     workers;         /* worker threads; 0: one per core of the affinity mask      */
+	bool         unpinned;        /* do not pin workers to cores                               */
+	uint32_t     max_message;     /* bytes of one message; 0: 1 MiB                            */
+	uint64_t     memory_budget;   /* bytes for actors; above it the coldest go; 0: no limit    */
+	uint64_t     max_actors;      /* active at once; 0: 2^28. Address space, not memory        */
+	uint32_t     slow_turn_ms;    /* a longer turn is reported with its actor; 0: 100          */
+	uint64_t     seed;            /* of hashing and of random choices; 0: taken from the system */
+	noh_log_fn  *log;             /* NULL: stderr, from NOH_WARN up                            */
+	void        *log_user;
+} noh_options;
+
+/* Make a box; no thread runs yet. Returns NOH_OK, NOH_ENOMEM, NOH_EINVAL, NOH_ESYSTEM. */
+NOH_API int noh_open(noh_box **box, const noh_options *options);
+
+/* Start the workers. Types are registered before this. */
+NOH_API int noh_start(noh_box *box);
+
+/* Refuse new work from outside, finish what waits, deactivate every actor (hooks run, states are
+ * stored), end the threads. Blocks at most timeout_ms; whatever is left then is dropped and
+ * counted, and NOH_ETIMEOUT is returned. A box that was stopped can only be closed. */
+NOH_API int noh_stop(noh_box *box, uint32_t timeout_ms);
+
+/* Free everything. Stops first, at once, if need be. No other thread may be inside the box. */
+NOH_API void noh_close(noh_box *box);
+
+/* ── 3 actor types ───────────────────────────────────────────────────────────────────────────*/
+
+/* One message, as a hook sees it. */
+typedef struct noh_msg {
+	uint32_t    kind;
+	uint32_t    len;
+	const void *body;       /* len bytes, aligned to 8                                         */
+	uint32_t    flags;      /* NOH_MSG_...                                                     */
+	int         status;     /* of an answer: NOH_OK, or why there is none; else NOH_OK         */
+	uint64_t    ask;        /* of an answer: the number noh_ask gave                           */
+	uint64_t    reply_to;   /* opaque; see noh_reply_to and noh_promise                        */
+} noh_msg;
+
+enum {
+	NOH_MSG_WANTS_REPLY = 1,   /* somebody waits for the answer    */
+	NOH_MSG_ANSWER = 2,        /* the answer to a noh_ask          */
+	NOH_MSG_TIMER = 4          /* sent by noh_schedule_...         */
+};
+
+/* A message kind of a type: its index in the table is the number used in send and tell.
+ * Declaring kinds is optional; a type without a table takes any number.
+ *
+ * NOH_KIND_READ      only reads. noh_call runs it on the calling thread against the state of the
+ *                    last finished turn, beside the mailbox; noh_state gives a copy, and whatever
+ *                    would change something returns NOH_EREADONLY.
+ * NOH_KIND_COALESCE  of the waiting messages with one key, only the one with the highest revision
+ *                    is handled (the latest of equals); the others are counted as coalesced.
+ *                    coalesce() reads both out of the body.
+ * NOH_KIND_TIMER     sent by the actor's own schedule alone; from outside it is NOH_EKIND. */
+typedef struct noh_kind {
+	const char *name;
+	uint32_t    flags;
+	void      (*coalesce)(const void *body, size_t len, uint64_t *key, uint64_t *revision);
+} noh_kind;
+
+enum { NOH_KIND_READ = 1, NOH_KIND_COALESCE = 2, NOH_KIND_TIMER = 4 };
+
+/* What happens to a message for a mailbox that holds its capacity already.
+ *
+ * NOH_DROP_OLDEST  the oldest message not yet started is dropped and counted; the send is NOH_OK
+ * NOH_DROP_NEWEST  the send is NOH_FULL
+ * NOH_BLOCK        noh_send is NOH_FULL, noh_send_wait and noh_call wait; a sending *actor's*
+ *                  message is accepted, and the sender rests after its turn until the mailbox is
+ *                  at half. Actors that would rest in a circle do not rest. At four times the
+ *                  capacity noh_tell is NOH_FULL; a turn may `return NOH_FULL` then: it is undone
+ *                  and run again when the mailbox is at half.
+ * Messages sent in turns that run at the same moment on several workers may exceed the capacity by
+ * what those turns send: an accepted message is never taken back. */
+enum { NOH_DROP_OLDEST = 0, NOH_DROP_NEWEST = 1, NOH_BLOCK = 2 };
+
+#define NOH_NEVER UINT32_MAX
+
+/* A turn is a transaction: what a hook changes (state, key-value part), sends, schedules and
+ * answers takes effect when it returns NOH_OK, all together, and not at all when it returns
+ * anything below zero. Then whoever waits for the answer gets NOH_EFAILED (or the returned
+ * code), the failure is counted and logged, and the actor goes on with the next message.
+ *
+ * on_activate    after the state was loaded (zeroed if none is stored), before any message
+ * on_message     one message
+ * on_batch       if given, called instead with up to 64 waiting messages: one turn, one state
+ *                change, an answer to each (noh_reply_to). A batch that fails is undone and run
+ *                again one message at a time. Timers and answers come one at a time as well.
+ * on_deactivate  before the state is stored for the last time; its changes are stored
+ * One of on_message and on_batch is needed, the rest is optional. */
+typedef struct noh_type {
+	const char     *name;              /* 1 to 63 bytes, no colon, no slash                  */
+	uint32_t        state_size;        /* bytes; 0 is fine; at most 1 MiB                    */
+	uint32_t        mailbox_capacity;  /* messages; 0: 100; at most 1 Mi                     */
+	int             full_mode;         /* NOH_DROP_OLDEST, NOH_DROP_NEWEST, NOH_BLOCK        */
+	uint32_t        idle_timeout_ms;   /* 0: 300 000; NOH_NEVER: stays                       */
+	const noh_kind *kinds;             /* kept, not copied; may be NULL                      */
+	uint32_t        kind_count;
+	int           (*on_activate)(noh_turn *turn);
+	int           (*on_message)(noh_turn *turn, const noh_msg *msg);
+	int           (*on_batch)(noh_turn *turn, const noh_msg *msgs, uint32_t count);
+	int           (*on_deactivate)(noh_turn *turn);
+	void           *user;              /* yours: noh_user(turn)                              */
+} noh_type;
+
+/* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
+NOH_API int noh_register(noh_box *box, const noh_type *type);
+
+/* ── 4 from any thread ───────────────────────────────────────────────────────────────────────
+ * Addresses are "type:id", split at the first colon ("type/id" means the same if there is no
+ * colon before the slash); at most 255 bytes, no NUL, id not empty. */
+
+/* Put a message into the actor's mailbox; activates it if need be.
+ * NOH_OK, NOH_FULL, NOH_EADDRESS, NOH_ENOTYPE, NOH_EKIND, NOH_ETOOBIG, NOH_ENOMEM, NOH_ESTOPPED;
+ * by reference also NOH_EGONE. */
+NOH_API int noh_send(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len);
+NOH_API int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, size_t len);
+
+/* The same; while the mailbox is full and its type's mode is NOH_BLOCK, blocks up to timeout_ms. */
+NOH_API int noh_send_wait(noh_box *box, const char *address, uint32_t kind, const void *body,
+			  size_t len, uint32_t timeout_ms);
+
+/* Send and wait for the answer. Blocks at most timeout_ms. *answer_len is the room in answer on
+ * entry and the length of the answer on return; a longer answer is cut to the room and
+ * NOH_ETOOBIG returned with the full length. Both may be NULL. A turn that does not answer gives
+ * an empty answer. Inside a turn: NOH_EINTURN (use noh_ask). */
+NOH_API int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
+		     uint32_t timeout_ms, void *answer, size_t *answer_len);
+
+/* The same without waiting: done is called exactly once, on some thread of the box, and must not
+ * block. If noh_call_then itself returns an error or NOH_FULL, done is not called. */
+typedef void noh_done_fn(void *user, int status, const void *answer, size_t len);
+NOH_API int noh_call_then(noh_box *box, const char *address, uint32_t kind, const void *body,
+			  size_t len, uint32_t timeout_ms, noh_done_fn *done, void *user);
+
+/* The reference of an address. Makes room for the actor, but does not activate it. */
+NOH_API int noh_ref(noh_box *box, const char *address, noh_actor *ref);
+
+/* Say that you are about to send to it: starts to fetch its memory. Worth it for batches of sends
+ * to many actors; never needed. */
+NOH_API void noh_hint(noh_box *box, noh_actor to);
+
+/* Activate, and wait until it is active. Blocks at most timeout_ms. */
+NOH_API int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms);
+
+/* Finish what waits, run on_deactivate, store the state, release the address. Blocks at most
+ * timeout_ms. With force, waiting messages are dropped and counted, and whoever waits for their
+ * answers gets NOH_EGONE; a running turn is never cut off. NOH_ENOACTOR if it is not active. */
+NOH_API int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeout_ms);
+
+typedef enum { NOH_NOT_ACTIVE, NOH_ACTIVATING, NOH_ACTIVE, NOH_DEACTIVATING } noh_life;
+NOH_API const char *noh_life_name(noh_life life);
+
+typedef struct noh_status {
+	noh_life life;
+	bool     stored;          /* a state is kept in storage                     */
+	uint32_t mailbox_size;    /* waiting messages                               */
+	uint32_t timers;          /* pending schedules, once running                */
+	uint64_t idle_ms;         /* since its last turn, to 100 ms                 */
+} noh_status;
+
+/* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. */
+NOH_API int noh_get_status(noh_box *box, const char *address, noh_status *status);
+
+/* Active actors, of one type or (NULL) of all. Start with *cursor = 0; call until it is 0 again.
+ * Fills up to *count entries and sets *count. An actor that is active throughout is listed once. */
+typedef struct noh_entry {
+	char      address[256];
+	noh_actor ref;
+	noh_life  life;
+} noh_entry;
+NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
+		     size_t *count);
+
+/* ── 5 inside a turn ─────────────────────────────────────────────────────────────────────────*/
+NOH_API noh_box    *noh_turn_box(noh_turn *turn);
+NOH_API noh_actor   noh_self(noh_turn *turn);
+NOH_API const char *noh_address(noh_turn *turn);         /* "type:id"                           */
+NOH_API const char *noh_id(noh_turn *turn);              /* "id"                                */
+NOH_API void       *noh_user(noh_turn *turn);            /* user of the type                    */
+NOH_API uint64_t    noh_now_ms(noh_turn *turn);          /* one instant for the whole turn;
+							    monotonic, not wall-clock time     */
+NOH_API bool        noh_cancelled(noh_turn *turn);       /* the box is stopping: finish soon    */
+
+/* The state, to change or only to look at. The first noh_state of a turn makes a copy that becomes
+ * the state when the turn succeeds; looking costs nothing. */
+NOH_API void       *noh_state(noh_turn *turn);
+NOH_API const void *noh_look(noh_turn *turn);
+
+/* Answer the message of this turn; of a batch, one of its messages. NOH_OK, NOH_NOBODY,
+ * NOH_EREPLIED, NOH_ETOOBIG. A message that is not answered gets an empty answer at the end. */
+NOH_API int noh_reply(noh_turn *turn, const void *body, size_t len);
+NOH_API int noh_reply_to(noh_turn *turn, const noh_msg *msg, const void *body, size_t len);
+
+/* Answer later: take the promise out of a message now, keep it (in the state, say), and answer it
+ * in another turn of any actor of this box. status is NOH_OK or your own negative code. A promise
+ * answered twice, or after its asker gave up, is NOH_NOBODY. { 0 }: nobody waits. */
+typedef struct noh_promise { uint64_t bits; } noh_promise;
+NOH_API noh_promise noh_defer(noh_turn *turn, const noh_msg *msg);
+NOH_API int noh_answer(noh_turn *turn, noh_promise promise, int status, const void *body, size_t len);
+
+/* Send. Messages of one sender to one actor are handled in the order sent. NOH_OK, NOH_FULL (see
+ * the full modes), NOH_EGONE (by reference), NOH_ENOTYPE, NOH_EKIND, NOH_ETOOBIG, NOH_ENOMEM. */
+NOH_API int noh_tell(noh_turn *turn, noh_actor to, uint32_t kind, const void *body, size_t len);
+NOH_API int noh_tell_to(noh_turn *turn, const char *address, uint32_t kind, const void *body,
+			size_t len);
+
+/* Ask: the answer comes as a message of kind answer_kind with NOH_MSG_ANSWER, the number of the
+ * ask, and a status. With wait, nothing but that answer (and timers' waiting) is handled until it
+ * is here: NOH_ECYCLE in the answer's status if the actors waited for wait for this one.
+ * timeout_ms 0: 30 000. Answers take no room in the mailbox and may overtake ordinary messages. */
+typedef struct noh_ask_options {
+	uint32_t answer_kind;
+	uint32_t timeout_ms;
+	bool     wait;
+} noh_ask_options;
+NOH_API int noh_ask(noh_turn *turn, noh_actor to, uint32_t kind, const void *body, size_t len,
+		    const noh_ask_options *options, uint64_t *ask);
+NOH_API int noh_ask_to(noh_turn *turn, const char *address, uint32_t kind, const void *body,
+		       size_t len, const noh_ask_options *options, uint64_t *ask);
+
+/* Activate a child: an actor whose parent is this one (noh_parent). */
+NOH_API int noh_spawn(noh_turn *turn, const char *address, noh_actor *child);
+NOH_API noh_actor noh_parent(noh_turn *turn);
+
+/* Go back to storage after this turn: waiting messages are handled first. */
+NOH_API int noh_stop_self(noh_turn *turn);
+
+/* Give the failure a reason: return noh_fail(turn, "no such %s", name). */
+NOH_API int noh_fail(noh_turn *turn, const char *format, ...) NOH_PRINTF(2, 3);
+
+/* Send this actor a message of kind (with NOH_MSG_TIMER, without body) once, or again and again.
+ * One schedule per kind: a new one replaces the old. Never early; milliseconds; at most a year.
+ * A schedule keeps no actor in memory: it wakes the actor when due. Recurring ones that fall
+ * behind skip the missed times. Cancelling what is not scheduled is NOH_OK. */
+NOH_API int noh_schedule_once(noh_turn *turn, uint32_t kind, uint64_t delay_ms);
+NOH_API int noh_schedule_every(noh_turn *turn, uint32_t kind, uint64_t interval_ms);
+NOH_API int noh_schedule_cancel(noh_turn *turn, uint32_t kind);
+
+/* The key-value part: any number of entries, sorted by key bytes. Keys of 1 to 255 bytes. What
+ * get and next hand out is valid until the next put or delete, or the end of the turn. */
+NOH_API int noh_kv_get(noh_turn *turn, const void *key, size_t key_len, const void **value,
+		       size_t *value_len);                                    /* or NOH_END */
+NOH_API int noh_kv_put(noh_turn *turn, const void *key, size_t key_len, const void *value,
+		       size_t value_len);
+NOH_API int noh_kv_delete(noh_turn *turn, const void *key, size_t key_len);   /* or NOH_END */
+
+/* The entry with the smallest key above *key (all of them: start with key_len 0). Or NOH_END. */
+NOH_API int noh_kv_next(noh_turn *turn, const void **key, size_t *key_len, const void **value,
+			size_t *value_len);
+
+/* One line into the log, with this actor's address. */
+NOH_API void noh_log(noh_turn *turn, int level, const char *format, ...) NOH_PRINTF(3, 4);
+
+/* ── 6 numbers ───────────────────────────────────────────────────────────────────────────────
+ * Counters only grow. They are exact once the box is quiet, and close while it runs. */
+typedef struct noh_worker_stats {
+	uint64_t turns, messages, steals, stolen_actors, parks, wakeups, passes, slow_turns;
+} noh_worker_stats;
+
+typedef struct noh_box_stats {
+	unsigned workers;
+	uint64_t actors;              /* active now                                  */
+	uint64_t actors_peak_bytes;   /* the most memory actors ever took            */
+	uint64_t actor_bytes;         /* memory of actors, mailboxes and timers now  */
+	uint64_t stored;              /* actors in storage                           */
+	uint64_t timers;              /* pending                                     */
+	uint64_t activations, deactivations, evictions;
+	uint64_t dead_letters;        /* messages whose receiver was gone            */
+	uint64_t late_answers;        /* answers nobody waited for any more          */
+	noh_worker_stats total;
+} noh_box_stats;
+
+typedef struct noh_type_stats {
+	uint64_t accepted;            /* messages that entered a mailbox or a turn   */
+	uint64_t handled;             /* by a turn that succeeded                    */
+	uint64_t failed;              /* by a turn that failed                       */
+	uint64_t refused;             /* sends that were NOH_FULL                    */
+	uint64_t dropped_oldest, dropped_forced, dropped_stop, coalesced;
+	uint64_t activations, deactivations;
+} noh_type_stats;
+
+NOH_API int noh_get_stats(noh_box *box, noh_box_stats *stats);
+NOH_API int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *stats);
+NOH_API int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
