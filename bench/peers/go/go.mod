@@ -1,0 +1,3 @@
+module noh.bench/peers
+
+go 1.19

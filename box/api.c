@@ -1,0 +1,635 @@
+/* box/api.c - noh.h, section 4 and 6: what any thread may call.
+ *
+ * Every function here borrows a port (sched.h) for its sends, and gives it back before it blocks.
+ */
+#include "box/box.h"
+
+#include <string.h>
+
+static int running(noh_box *box)
+{
+	if (box->phase != BOX_RUNNING || load_relaxed(&box->sched.stopping))
+		return error_set(NOH_ESTOPPED, "the box is not running");
+	return NOH_OK;
+}
+
+static int may_block(const char *what)
+{
+	if (sched_self())
+		return error_set(NOH_EINTURN, "%s blocks: not inside a turn%s", what,
+				 strcmp(what, "noh_call") == 0 ? " (use noh_ask)" : "");
+	return NOH_OK;
+}
+
+static int check_message(struct sched *s, struct type *t, uint32_t kind, size_t len)
+{
+	if (len > s->max_message)
+		return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len,
+				 s->max_message);
+	if (t->pub.kinds && kind >= t->pub.kind_count)
+		return error_set(NOH_EKIND, "type %s has no message kind %u: it has %u", t->name, kind,
+				 t->pub.kind_count);
+	if (t->pub.kinds && (t->pub.kinds[kind].flags & NOH_KIND_TIMER))
+		return error_set(NOH_EKIND, "kind %s of type %s comes from its own schedule only",
+				 t->pub.kinds[kind].name ? t->pub.kinds[kind].name : "?", t->name);
+	return NOH_OK;
+}
+
+/* ── sending ── */
+
+/* Into the mailbox, by its full mode. m's body is the mailbox's if this is NOH_OK. */
+static int push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
+{
+	struct type *t = cell_type(p->sched, c);
+
+	if (t->shared)
+		return sched_deliver(p, c, gen, m);
+	switch (mailbox_push(&c->mailbox, &p->room, gen, t->capacity, m)) {
+	case MB_PUSHED_WAKE:
+		sched_enqueue(p, c);
+		/* fall through */
+	case MB_PUSHED:
+		count_one(&p->types[t->index].accepted, 1);
+		return NOH_OK;
+	case MB_FULL:
+		count_one(&p->types[t->index].refused, 1);
+		return NOH_FULL;
+	case MB_GONE:
+		return NOH_EGONE;
+	case MB_NOMEM:
+		break;
+	}
+	return error_set(NOH_ENOMEM, "no memory for another waiting message");
+}
+
+static int send_cell(struct port *p, struct cell *c, uint32_t gen, uint32_t kind, const void *body,
+		     size_t len, uint64_t reply)
+{
+	struct msg m = { .kind = kind, .reply = reply };
+	int rc = check_message(p->sched, cell_type(p->sched, c), kind, len);
+
+	if (rc != NOH_OK)
+		return rc;
+	if (!msg_set_body(&m, body, len))
+		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", len);
+	rc = push(p, c, gen, &m);
+	if (rc != NOH_OK && len > MSG_INLINE)
+		mem_free(m.body.big, len);
+	return rc;
+}
+
+/* An actor may go back to storage between look-up and push: look it up again. */
+static int send_address(noh_box *box, const char *address, uint32_t kind, const void *body,
+			size_t len, uint64_t reply)
+{
+	struct port *p = sched_port(&box->sched);
+	struct cell *c;
+	uint32_t gen;
+	int rc;
+
+	do {
+		rc = sched_resolve(p, address, strlen(address), &c, &gen);
+		if (rc == NOH_OK)
+			rc = send_cell(p, c, gen, kind, body, len, reply);
+	} while (rc == NOH_EGONE);
+	sched_port_done(p);
+	return rc;
+}
+
+int noh_send(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len)
+{
+	int rc = running(box);
+
+	return rc == NOH_OK ? send_address(box, address, kind, body, len, 0) : rc;
+}
+
+int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	struct sched *s = &box->sched;
+	struct port *p;
+	int rc = running(box);
+
+	if (rc != NOH_OK)
+		return rc;
+	if (ref_number(to) == 0 || ref_number(to) >= load_relaxed(&s->cells.shared.fresh))
+		return error_set(NOH_EINVAL, "a reference to nobody");
+	p = sched_port(s);
+	if (load_acquire(&cell_at(s, ref_number(to))->mailbox.gen) != ref_gen(to))
+		rc = NOH_EGONE;
+	else
+		rc = send_cell(p, cell_at(s, ref_number(to)), ref_gen(to), kind, body, len, 0);
+	sched_port_done(p);
+	if (rc == NOH_EGONE)
+		return error_set(rc, "the reference is stale: its actor went back to storage; send to "
+				 "its address");
+	return rc;
+}
+
+/* Full: flag the mailbox, look again, sleep until somebody made room or the time is up. The flag is
+ * seen by the actor's runner before it goes idle, so there is always a wake-up. */
+static bool wait_for_room(noh_box *box, const char *address, uint64_t until_ns)
+{
+	struct sched *s = &box->sched;
+	uint32_t event, gen;
+	struct port *p;
+	struct cell *c;
+	uint64_t now;
+	bool full = false;
+
+	add_seq_cst(&s->room_waiters, 1);
+	event = load_seq_cst(&s->room_event);
+	p = sched_port(s);
+	if (sched_resolve(p, address, strlen(address), &c, &gen) == NOH_OK &&
+	    cell_type(s, c)->pub.full_mode == NOH_BLOCK)
+		full = mailbox_flag_room(&c->mailbox) &&
+		       mailbox_depth(&c->mailbox) >= cell_type(s, c)->capacity;
+	sched_port_done(p);
+	now = clock_now_ns(&s->clock);
+	if (full && now < until_ns)
+		futex_wait(&s->room_event, event, until_ns - now);
+	add_seq_cst(&s->room_waiters, UINT32_MAX);
+	return now < until_ns;
+}
+
+/* NOH_FULL of a block mailbox is worth waiting for; of a drop_newest one it is an answer. */
+static int send_until(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
+		      uint64_t reply, uint64_t until_ns)
+{
+	struct address a;
+	int rc;
+
+	for (;;) {
+		rc = running(box);
+		if (rc == NOH_OK)
+			rc = send_address(box, address, kind, body, len, reply);
+		if (rc != NOH_FULL)
+			return rc;
+		if (address_parse(&a, address, strlen(address)) == NOH_OK &&
+		    sched_find_type(&box->sched, a.type, a.type_len)->pub.full_mode != NOH_BLOCK)
+			return rc;
+		if (!wait_for_room(box, address, until_ns))
+			return rc;
+	}
+}
+
+int noh_send_wait(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
+		  uint32_t timeout_ms)
+{
+	int rc = may_block("noh_send_wait");
+
+	if (rc != NOH_OK)
+		return rc;
+	return send_until(box, address, kind, body, len, 0,
+			  clock_now_ns(&box->sched.clock) + (uint64_t)timeout_ms * 1000000u);
+}
+
+/* ── calling ── */
+
+/* Copy the state as the last finished turn left it. */
+static bool copy_state(struct type *t, struct body *b, uint64_t *out)
+{
+	atomic_u64 *version = (atomic_u64 *)(void *)b->data;
+	atomic_u64 *words = (atomic_u64 *)(void *)body_state(t, b);
+	size_t n = (t->pub.state_size + 7u) / 8;
+
+	for (int tries = 0; tries < 1000; tries++) {
+		uint64_t before = load_acquire(version);
+
+		for (size_t i = 0; i < n; i++)
+			out[i] = load_acquire(&words[i]);
+		if (!(before & 1) && load_acquire(version) == before)
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
+#define READ_STATE_MAX 4096
+
+/* A read-only kind runs here and now, beside the mailbox (RT-22). False: take the ordinary way. */
+static bool call_read_only(noh_box *box, const char *address, uint32_t kind, const void *body,
+			   size_t len, void *answer, size_t *answer_len, int *rc)
+{
+	struct sched *s = &box->sched;
+	uint64_t state[READ_STATE_MAX / 8];
+	struct noh_turn turn = { .sched = s, .flags = TURN_READONLY | TURN_OUTSIDE, .state = state,
+				 .answer = answer, .answer_room = answer_len ? *answer_len : 0 };
+	noh_msg m = { .kind = kind, .len = (uint32_t)len, .body = body,
+		      .flags = NOH_MSG_WANTS_REPLY };
+	struct address a;
+	struct port *p;
+	uint32_t gen;
+	bool ok = false;
+
+	if (address_parse(&a, address, strlen(address)) != NOH_OK)
+		return false;
+	turn.type = sched_find_type(s, a.type, a.type_len);
+	if (!turn.type || !turn.type->reads || kind >= turn.type->pub.kind_count ||
+	    !(turn.type->pub.kinds[kind].flags & NOH_KIND_READ) || !turn.type->pub.on_message ||
+	    turn.type->pub.state_size > READ_STATE_MAX || len > s->max_message)
+		return false;
+	p = sched_port(s);
+	epoch_enter(&p->epoch);
+	turn.cell = sched_find(p, &a, turn.type, address_hash(&a, s->seed), &gen);
+	if (turn.cell && load_acquire(&turn.cell->life) == NOH_ACTIVE)
+		ok = copy_state(turn.type, turn.cell->body, state);
+	epoch_leave(&p->epoch);
+	sched_port_done(p);
+	if (!ok)
+		return false;
+	memcpy(turn.address, address, strlen(address) + 1);
+	turn.address[a.type_len] = ':';
+	turn.address_ready = true;
+	turn.msgs = &m;
+	turn.msg_count = 1;
+	turn.now_ms = clock_now_ns(&s->clock) / 1000000u;
+	*rc = turn.type->pub.on_message(&turn, &m);
+	if (answer_len)
+		*answer_len = turn.answer_len;
+	if (*rc < 0)
+		(void)error_set(*rc, "%s: %s", address, turn.reason[0] ? turn.reason : noh_strerror(*rc));
+	else
+		*rc = turn.answer_len > turn.answer_room && answer ? NOH_ETOOBIG : NOH_OK;
+	return true;
+}
+
+static int call_result(const char *address, int status, size_t len, size_t room, bool wanted)
+{
+	if (status == NOH_OK && wanted && len > room)
+		return error_set(NOH_ETOOBIG, "the answer of %s has %zu bytes, there is room for %zu",
+				 address, len, room);
+	if (status < 0 && status != NOH_ETIMEOUT)
+		return error_set(status, "%s: %s", address, noh_strerror(status));
+	return status;
+}
+
+int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
+	     uint32_t timeout_ms, void *answer, size_t *answer_len)
+{
+	struct sched *s = &box->sched;
+	size_t room = answer && answer_len ? *answer_len : 0, got = 0;
+	struct port *p;
+	uint64_t token;
+	int rc = may_block("noh_call");
+
+	if (rc == NOH_OK)
+		rc = running(box);
+	if (rc != NOH_OK)
+		return rc;
+	if (call_read_only(box, address, kind, body, len, answer, answer_len, &rc))
+		return rc;
+	p = sched_port(s);
+	token = pending_call(p, answer, room);
+	sched_port_done(p);
+	if (!token)
+		return error_set(NOH_ENOMEM, "no memory for another call");
+	rc = send_until(box, address, kind, body, len, token,
+			clock_now_ns(&s->clock) + (uint64_t)timeout_ms * 1000000u);
+	if (rc != NOH_OK) {
+		p = sched_port(s);
+		pending_drop(p, token);
+		sched_port_done(p);
+		return rc;
+	}
+	rc = pending_wait(s, token, timeout_ms, &got);
+	if (answer_len)
+		*answer_len = got;
+	return call_result(address, rc, got, room, answer != NULL);
+}
+
+int noh_call_then(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
+		  uint32_t timeout_ms, noh_done_fn *done, void *user)
+{
+	struct sched *s = &box->sched;
+	struct port *p;
+	uint64_t token;
+	int rc = running(box);
+
+	if (rc != NOH_OK)
+		return rc;
+	if (!done)
+		return error_set(NOH_EINVAL, "noh_call_then without a function to call");
+	p = sched_port(s);
+	token = pending_then(p, done, user, clock_due(s, timeout_ms));
+	sched_port_done(p);
+	if (!token)
+		return error_set(NOH_ENOMEM, "no memory for another call");
+	rc = send_address(box, address, kind, body, len, token);
+	if (rc != NOH_OK) {
+		p = sched_port(s);
+		pending_drop(p, token);
+		sched_port_done(p);
+	}
+	return rc;
+}
+
+/* ── actors as such ── */
+
+int noh_ref(noh_box *box, const char *address, noh_actor *ref)
+{
+	struct cell *c;
+	uint32_t gen;
+	struct port *p;
+	int rc = box->phase == BOX_RUNNING ? NOH_OK : running(box);
+
+	if (rc != NOH_OK)
+		return rc;
+	p = sched_port(&box->sched);
+	rc = sched_resolve(p, address, strlen(address), &c, &gen);
+	if (rc == NOH_OK)
+		*ref = ref_make(cell_number(&box->sched, c), gen);
+	sched_port_done(p);
+	return rc;
+}
+
+void noh_hint(noh_box *box, noh_actor to)
+{
+	__builtin_prefetch(cell_at(&box->sched, ref_number(to)), 1);
+}
+
+/* A question to the actor's system lane, and its answer. */
+static int ask_system(noh_box *box, struct port *p, struct cell *c, uint32_t gen, uint32_t op,
+		      int arg, uint32_t timeout_ms)
+{
+	struct sched *s = &box->sched;
+	uint64_t token = pending_call(p, NULL, 0);
+	struct sysmsg *n = token ? node_take(p, op) : NULL;
+
+	if (!n) {
+		if (token)
+			pending_drop(p, token);
+		sched_port_done(p);
+		return error_set(NOH_ENOMEM, "no memory for another call");
+	}
+	n->token = token;
+	n->status = arg;
+	sched_sys(p, c, gen, n);
+	sched_port_done(p);
+	return pending_wait(s, token, timeout_ms, NULL);
+}
+
+int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
+{
+	struct port *p;
+	struct cell *c;
+	uint32_t gen;
+	int rc = may_block("noh_activate");
+
+	if (rc == NOH_OK)
+		rc = running(box);
+	if (rc != NOH_OK)
+		return rc;
+	do {
+		p = sched_port(&box->sched);
+		rc = sched_resolve(p, address, strlen(address), &c, &gen);
+		if (rc != NOH_OK) {
+			sched_port_done(p);
+			return rc;
+		}
+		rc = ask_system(box, p, c, gen, SYS_ACTIVATE, 0, timeout_ms);
+	} while (rc == NOH_ENOACTOR);
+	return call_result(address, rc, 0, 0, false);
+}
+
+/* Find without making. NOH_OK with *c = NULL: nobody in memory. */
+static int look_up(struct port *p, const char *address, struct cell **c, uint32_t *gen,
+		   struct address *a, struct type **t)
+{
+	struct sched *s = p->sched;
+	int rc = address_parse(a, address, strlen(address));
+
+	if (rc != NOH_OK)
+		return rc;
+	*t = sched_find_type(s, a->type, a->type_len);
+	if (!*t)
+		return error_set(NOH_ENOTYPE, "no type \"%.*s\" is registered", a->type_len, a->type);
+	*c = sched_find(p, a, *t, address_hash(a, s->seed), gen);
+	return NOH_OK;
+}
+
+int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeout_ms)
+{
+	struct address a;
+	struct type *t;
+	struct port *p;
+	struct cell *c = NULL;
+	uint32_t gen;
+	bool active;
+	int rc = may_block("noh_deactivate");
+
+	if (rc == NOH_OK)
+		rc = running(box);
+	if (rc != NOH_OK)
+		return rc;
+	p = sched_port(&box->sched);
+	epoch_enter(&p->epoch);
+	rc = look_up(p, address, &c, &gen, &a, &t);
+	active = rc == NOH_OK && c && (load_relaxed(&c->life) != NOH_NOT_ACTIVE ||
+				       mailbox_depth(&c->mailbox));
+	epoch_leave(&p->epoch);
+	if (!active) {
+		sched_port_done(p);
+		return rc != NOH_OK ? rc : error_set(NOH_ENOACTOR, "%s is not active", address);
+	}
+	rc = ask_system(box, p, c, gen, SYS_DEACTIVATE, force, timeout_ms);
+	return call_result(address, rc, 0, 0, false);
+}
+
+const char *noh_life_name(noh_life life)
+{
+	switch (life) {
+	case NOH_NOT_ACTIVE: return "not active";
+	case NOH_ACTIVATING: return "activating";
+	case NOH_ACTIVE: return "active";
+	case NOH_DEACTIVATING: return "deactivating";
+	}
+	return "unknown";
+}
+
+static bool is_stored(noh_box *box, const struct address *a, struct type *t)
+{
+	uint64_t hash = address_hash(a, box->sched.seed);
+	char text[ADDRESS_MAX + 1];
+	void *image;
+	size_t len;
+
+	if (!store_may_have(box->store, hash))
+		return false;
+	memcpy(text, t->name, t->name_len);
+	text[t->name_len] = ':';
+	memcpy(text + t->name_len + 1, a->id, a->id_len);
+	if (store_load(box->store, text, (size_t)t->name_len + 1 + a->id_len, hash, &image, &len) !=
+	    NOH_OK)
+		return false;
+	mem_free(image, len);
+	return true;
+}
+
+int noh_get_status(noh_box *box, const char *address, noh_status *status)
+{
+	struct sched *s = &box->sched;
+	struct address a;
+	struct type *t;
+	struct cell *c = NULL;
+	struct port *p;
+	uint32_t gen;
+	int rc = box->phase == BOX_RUNNING ? NOH_OK : running(box);
+
+	memset(status, 0, sizeof *status);
+	if (rc != NOH_OK)
+		return rc;
+	p = sched_port(s);
+	epoch_enter(&p->epoch);
+	rc = look_up(p, address, &c, &gen, &a, &t);
+	if (rc == NOH_OK && c) {
+		uint64_t now_ds = clock_now_ns(&s->clock) / 100000000u;
+		uint32_t last = load_relaxed(&c->last_active);
+
+		status->life = (noh_life)load_relaxed(&c->life);
+		status->mailbox_size = mailbox_depth(&c->mailbox);
+		if (status->life == NOH_NOT_ACTIVE && status->mailbox_size)
+			status->life = NOH_ACTIVATING;
+		status->idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
+	}
+	epoch_leave(&p->epoch);
+	sched_port_done(p);
+	if (rc == NOH_OK)
+		status->stored = is_stored(box, &a, t);
+	return rc;
+}
+
+int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
+{
+	struct sched *s = &box->sched;
+	struct type *only = type ? sched_find_type(s, type, strlen(type)) : NULL;
+	uint64_t end, n = *cursor ? *cursor : 1;
+	size_t   got = 0;
+	struct port *p;
+
+	if (box->phase != BOX_RUNNING)
+		return running(box);
+	if (type && !only)
+		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
+	p = sched_port(s);
+	epoch_enter(&p->epoch);
+	end = load_relaxed(&s->cells.shared.fresh);
+	for (; n < end && got < *count; n++) {
+		struct cell *c = cell_at(s, (uint32_t)n);
+		uint64_t word = load_acquire(&c->mailbox.word);
+
+		if (mb_state(word) == MB_DEAD || load_relaxed(&c->life) == NOH_NOT_ACTIVE ||
+		    (only && cell_type(s, c) != only))
+			continue;
+		entries[got].ref = ref_make((uint32_t)n, load_relaxed(&c->mailbox.gen));
+		entries[got].life = (noh_life)load_relaxed(&c->life);
+		cell_address(s, c, entries[got++].address);
+	}
+	epoch_leave(&p->epoch);
+	sched_port_done(p);
+	*cursor = n < end ? n : 0;
+	*count = got;
+	return NOH_OK;
+}
+
+/* ── numbers ── */
+
+int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *out)
+{
+	struct sched *s = &box->sched;
+	struct worker_counts *c;
+
+	memset(out, 0, sizeof *out);
+	if (!s->workers || worker >= s->worker_count)
+		return error_set(NOH_EINVAL, "no worker %u", worker);
+	c = &s->workers[worker].shown.counts;
+	*out = (noh_worker_stats){
+		.turns = load_relaxed(&c->turns), .messages = load_relaxed(&c->messages),
+		.steals = load_relaxed(&c->steals), .stolen_actors = load_relaxed(&c->stolen_actors),
+		.parks = load_relaxed(&c->parks), .wakeups = load_relaxed(&c->wakeups),
+		.passes = load_relaxed(&c->passes),
+		.slow_turns = load_relaxed(&s->workers[worker].shown.slow_turns) };
+	return NOH_OK;
+}
+
+static void add_worker_stats(noh_worker_stats *sum, const noh_worker_stats *w)
+{
+	sum->turns += w->turns;
+	sum->messages += w->messages;
+	sum->steals += w->steals;
+	sum->stolen_actors += w->stolen_actors;
+	sum->parks += w->parks;
+	sum->wakeups += w->wakeups;
+	sum->passes += w->passes;
+	sum->slow_turns += w->slow_turns;
+}
+
+static uint64_t sum_types(struct sched *s, uint32_t type, size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->worker_count + OUTSIDE_PORTS; i++) {
+		struct port *p = i < s->worker_count ? &s->workers[i].mine.port
+						     : &s->outside[i - s->worker_count];
+
+		for (uint32_t t = 0; t < s->type_count; t++)
+			if (type == UINT32_MAX || t == type)
+				sum += load_relaxed((atomic_u64 *)(void *)((char *)&p->types[t] + offset));
+	}
+	return sum;
+}
+#define TYPE_SUM(s, type, field) sum_types((s), (type), offsetof(struct type_counts, field))
+
+int noh_get_stats(noh_box *box, noh_box_stats *out)
+{
+	struct sched *s = &box->sched;
+	uint64_t peak;
+
+	memset(out, 0, sizeof *out);
+	if (!s->workers)
+		return running(box);
+	out->workers = s->worker_count;
+	out->actors = sched_actors(s);
+	out->actor_bytes = sched_bytes(s);
+	peak = load_relaxed(&s->peak_bytes);
+	if (out->actor_bytes > peak)
+		store_relaxed(&s->peak_bytes, peak = out->actor_bytes);
+	out->actors_peak_bytes = peak;
+	out->stored = store_count(box->store);
+	for (uint32_t i = 0; i < s->worker_count; i++) {
+		noh_worker_stats w;
+
+		(void)noh_get_worker_stats(box, i, &w);
+		add_worker_stats(&out->total, &w);
+		out->timers += clock_pending(&s->workers[i]);
+	}
+	out->activations = TYPE_SUM(s, UINT32_MAX, activations);
+	out->deactivations = TYPE_SUM(s, UINT32_MAX, deactivations);
+	out->evictions = sched_sum(s, offsetof(struct port, evicted));
+	out->dead_letters = sched_sum(s, offsetof(struct port, dead_letters));
+	out->late_answers = sched_sum(s, offsetof(struct port, late_answers));
+	return NOH_OK;
+}
+
+int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *out)
+{
+	struct sched *s = &box->sched;
+	struct type *t = sched_find_type(s, type, strlen(type));
+
+	memset(out, 0, sizeof *out);
+	if (!s->workers)
+		return running(box);
+	if (!t)
+		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
+	*out = (noh_type_stats){
+		.accepted = TYPE_SUM(s, t->index, accepted),
+		.handled = TYPE_SUM(s, t->index, handled),
+		.failed = TYPE_SUM(s, t->index, failed),
+		.refused = TYPE_SUM(s, t->index, refused),
+		.dropped_oldest = TYPE_SUM(s, t->index, dropped_oldest),
+		.dropped_forced = TYPE_SUM(s, t->index, dropped_forced),
+		.dropped_stop = TYPE_SUM(s, t->index, dropped_stop),
+		.coalesced = TYPE_SUM(s, t->index, coalesced),
+		.activations = TYPE_SUM(s, t->index, activations),
+		.deactivations = TYPE_SUM(s, t->index, deactivations) };
+	return NOH_OK;
+}

@@ -1,0 +1,331 @@
+/* box/box.c - the order of opening, starting, stopping and closing. */
+#include "box/box.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* ── storage, connected ── */
+
+static int storage_load(void *arg, const char *address, size_t len, uint64_t hash, void **image,
+			size_t *image_len)
+{
+	return store_load(arg, address, len, hash, image, image_len);
+}
+
+static int storage_save(void *arg, const char *address, size_t len, uint64_t hash,
+			const void *image, size_t image_len)
+{
+	return store_save(arg, address, len, hash, image, image_len);
+}
+
+static bool storage_may_have(void *arg, uint64_t hash)
+{
+	return store_may_have(arg, hash);
+}
+
+/* ── open ── */
+
+static unsigned cores(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+		return (unsigned)CPU_COUNT(&set);
+	return 1;
+}
+
+static int set_options(noh_box *box, const noh_options *o)
+{
+	struct sched *s = &box->sched;
+
+	s->worker_count = o->workers ? o->workers : cores();
+	if (s->worker_count > 1024)
+		return error_set(NOH_EINVAL, "%u workers: at most 1024", s->worker_count);
+	if (o->max_actors > UINT64_C(1) << 31 || o->max_message > 1u << 30)
+		return error_set(NOH_EINVAL, "max_actors is at most 2^31, max_message at most 2^30");
+	s->max_actors = o->max_actors ? (uint32_t)o->max_actors + 1 : 1u << 28;
+	s->max_message = o->max_message ? o->max_message : 1u << 20;
+	s->memory_budget = o->memory_budget;
+	s->slow_turn_ms = o->slow_turn_ms ? o->slow_turn_ms : 100;
+	s->log = o->log;
+	s->log_user = o->log_user;
+	s->seed = o->seed;
+	s->min_idle_ds = UINT32_MAX;
+	if (s->seed == 0 && getrandom(&s->seed, sizeof s->seed, 0) != sizeof s->seed)
+		return error_set(NOH_ESYSTEM, "getrandom: %s", strerror(errno));
+	box->unpinned = o->unpinned;
+	return NOH_OK;
+}
+
+int noh_open(noh_box **out, const noh_options *options)
+{
+	static const noh_options defaults;
+	noh_box *box;
+	int rc;
+
+	if (!out)
+		return error_set(NOH_EINVAL, "noh_open: no place for the box");
+	*out = NULL;
+	box = mem_aligned(CACHE_LINE, sizeof *box);
+	if (!box)
+		return error_set(NOH_ENOMEM, "no memory for a box");
+	box->sched.box = box;
+	clock_real(&box->sched.clock);
+	rc = set_options(box, options ? options : &defaults);
+	if (rc == NOH_OK)
+		rc = sched_open(&box->sched);
+	if (rc == NOH_OK && store_mem_open(&box->store) != NOH_OK)
+		rc = error_set(NOH_ENOMEM, "no memory for the storage");
+	if (rc != NOH_OK) {
+		noh_close(box);
+		return rc;
+	}
+	box->sched.storage = (struct sched_storage){ box->store, storage_load, storage_save,
+						     storage_may_have };
+	*out = box;
+	return NOH_OK;
+}
+
+/* ── types ── */
+
+static int check_type(const noh_type *t)
+{
+	size_t len = t && t->name ? strlen(t->name) : 0;
+
+	if (len == 0 || len > TYPE_NAME_MAX || strpbrk(t->name, ":/"))
+		return error_set(NOH_EINVAL, "a type's name has 1 to %d bytes, no colon and no slash",
+				 TYPE_NAME_MAX);
+	if (!t->on_message && !t->on_batch)
+		return error_set(NOH_EINVAL, "type %s has neither on_message nor on_batch", t->name);
+	if (t->state_size > 1u << 20 || t->mailbox_capacity > 1u << 20)
+		return error_set(NOH_EINVAL, "type %s: state and mailbox are at most 1 Mi", t->name);
+	if (t->full_mode < NOH_DROP_OLDEST || t->full_mode > NOH_BLOCK)
+		return error_set(NOH_EINVAL, "type %s: full_mode %d is none of the three", t->name,
+				 t->full_mode);
+	if (t->kind_count && !t->kinds)
+		return error_set(NOH_EINVAL, "type %s: kind_count without kinds", t->name);
+	for (uint32_t i = 0; i < t->kind_count; i++)
+		if ((t->kinds[i].flags & NOH_KIND_COALESCE) && !t->kinds[i].coalesce)
+			return error_set(NOH_EINVAL, "type %s: kind %u coalesces but has no coalesce()",
+					 t->name, i);
+	return NOH_OK;
+}
+
+static void set_type(struct type *t, const noh_type *pub)
+{
+	uint32_t idle = pub->idle_timeout_ms ? pub->idle_timeout_ms : 300000;
+
+	t->pub = *pub;
+	t->name_len = (uint32_t)strlen(pub->name);
+	memcpy(t->name, pub->name, t->name_len + 1);
+	t->pub.name = t->name;
+	t->capacity = pub->mailbox_capacity ? pub->mailbox_capacity : 100;
+	t->half = t->capacity / 2;
+	t->hard = t->capacity * HARD_FACTOR;
+	t->idle_ds = idle == NOH_NEVER ? UINT32_MAX : (idle + 99) / 100 + 1;
+	t->shared = pub->full_mode == NOH_DROP_OLDEST;
+	for (uint32_t i = 0; i < pub->kind_count; i++) {
+		t->reads |= (pub->kinds[i].flags & NOH_KIND_READ) != 0;
+		t->coalesces |= (pub->kinds[i].flags & NOH_KIND_COALESCE) != 0;
+	}
+	t->windowed = t->coalesces || pub->on_batch;
+	t->state_off = t->reads ? 8 : 0;
+	t->id_off = t->state_off + ((pub->state_size + 7) & ~7u);
+}
+
+int noh_register(noh_box *box, const noh_type *pub)
+{
+	struct sched *s = &box->sched;
+	struct type *t;
+	int rc = check_type(pub);
+
+	if (rc != NOH_OK)
+		return rc;
+	if (box->phase != BOX_OPEN)
+		return error_set(NOH_ESTOPPED, "type %s: register types before noh_start", pub->name);
+	if (sched_find_type(s, pub->name, strlen(pub->name)))
+		return error_set(NOH_EEXISTS, "type %s is registered already", pub->name);
+	if (s->type_count == TYPES_MAX)
+		return error_set(NOH_EINVAL, "type %s: a box has at most %d types", pub->name, TYPES_MAX);
+	t = mem_zalloc(sizeof *t);
+	if (!t)
+		return error_set(NOH_ENOMEM, "no memory for type %s", pub->name);
+	set_type(t, pub);
+	t->index = s->type_count;
+	if (t->idle_ds < s->min_idle_ds)
+		s->min_idle_ds = t->idle_ds;
+	s->types[s->type_count++] = t;
+	return NOH_OK;
+}
+
+/* ── start ── */
+
+static void pin(uint32_t index)
+{
+	cpu_set_t all, one;
+	uint32_t  seen = 0;
+
+	if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) == 0)
+		return;
+	index %= (uint32_t)CPU_COUNT(&all);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && seen++ == index) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			(void)pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+			return;
+		}
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	char name[16];
+
+	snprintf(name, sizeof name, "noh/%u", w->fixed.index);
+	(void)pthread_setname_np(pthread_self(), name);
+	if (!w->fixed.sched->box->unpinned)
+		pin(w->fixed.index);
+	sched_loop(w);
+	return NULL;
+}
+
+static void *watch_main(void *arg)
+{
+	(void)pthread_setname_np(pthread_self(), "noh/watch");
+	sched_watch(arg);
+	return NULL;
+}
+
+static void end_threads(noh_box *box)
+{
+	store_seq_cst(&box->sched.stopping, 3);
+	if (box->sched.workers)
+		sched_wake_all(&box->sched);
+	for (uint32_t i = 0; i < box->thread_count; i++)
+		pthread_join(box->threads[i], NULL);
+	box->thread_count = 0;
+}
+
+int box_start_stepped(noh_box *box)
+{
+	int rc;
+
+	if (box->phase != BOX_OPEN)
+		return error_set(NOH_ESTOPPED, "the box was started before");
+	if (box->sched.type_count == 0)
+		return error_set(NOH_EINVAL, "noh_start: no type is registered");
+	rc = sched_start(&box->sched);
+	if (rc == NOH_OK) {
+		box->stepped = true;
+		box->phase = BOX_RUNNING;
+	}
+	return rc;
+}
+
+int noh_start(noh_box *box)
+{
+	struct sched *s = &box->sched;
+	int rc = box_start_stepped(box);
+
+	if (rc != NOH_OK)
+		return rc;
+	box->stepped = false;
+	box->threads = mem_alloc((s->worker_count + 1) * sizeof *box->threads);
+	for (uint32_t i = 0; box->threads && i <= s->worker_count; i++) {
+		bool worker = i < s->worker_count;
+
+		errno = pthread_create(&box->threads[i], NULL, worker ? worker_main : watch_main,
+				       worker ? (void *)&s->workers[i] : (void *)s);
+		if (errno)
+			break;
+		box->thread_count++;
+	}
+	if (box->thread_count == s->worker_count + 1)
+		return NOH_OK;
+	end_threads(box);
+	box->phase = BOX_STOPPED;
+	return error_set(box->threads ? NOH_ESYSTEM : NOH_ENOMEM, "cannot start %u threads: %s",
+			 s->worker_count + 1, strerror(errno));
+}
+
+/* ── stop ── */
+
+static uint64_t turns(struct sched *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->worker_count; i++)
+		sum += load_relaxed(&s->workers[i].shown.counts.turns);
+	return sum;
+}
+
+/* Everybody sleeps and nothing is on its way: with no sends from outside and no schedules firing,
+ * only deadlines of asks can still start something. */
+static bool quiet(struct sched *s)
+{
+	if (load_seq_cst(&s->sleepers) != s->worker_count)
+		return false;
+	for (uint32_t i = 0; i < s->worker_count; i++)
+		if (inbox_has(&s->workers[i].shared.inbox) || runq_length(&s->workers[i].runq))
+			return false;
+	return true;
+}
+
+static bool wait_quiet(struct sched *s, uint64_t until_ns)
+{
+	while (clock_now_ns(&s->clock) < until_ns) {
+		uint64_t before = turns(s);
+
+		if (quiet(s)) {
+			usleep(200);
+			if (quiet(s) && turns(s) == before)
+				return true;
+		}
+		usleep(200);
+	}
+	return false;
+}
+
+int noh_stop(noh_box *box, uint32_t timeout_ms)
+{
+	struct sched *s = &box->sched;
+	uint64_t until = clock_now_ns(&s->clock) + (uint64_t)timeout_ms * 1000000u;
+	bool done = false;
+
+	if (sched_self())
+		return error_set(NOH_EINTURN, "noh_stop blocks: not inside a turn");
+	if (box->phase != BOX_RUNNING)
+		return error_set(NOH_ESTOPPED, "the box is not running");
+	store_seq_cst(&s->stopping, 1);
+	if (!box->stepped && wait_quiet(s, until)) {
+		store_seq_cst(&s->stopping, 2);
+		while (!(done = sched_actors(s) == 0) && clock_now_ns(&s->clock) < until) {
+			store_seq_cst(&s->sweep_next, 0);
+			sched_wake_all(s);
+			(void)wait_quiet(s, until);
+		}
+	}
+	end_threads(box);
+	box->phase = BOX_STOPPED;
+	if (!done && !box->stepped)
+		return error_set(NOH_ETIMEOUT, "%llu actors could not be deactivated within %u ms",
+				 (unsigned long long)sched_actors(s), timeout_ms);
+	return NOH_OK;
+}
+
+void noh_close(noh_box *box)
+{
+	if (!box)
+		return;
+	if (box->phase == BOX_RUNNING)
+		end_threads(box);
+	sched_close(&box->sched);
+	store_close(box->store);
+	mem_free(box->threads, 0);
+	mem_free(box, sizeof *box);
+}

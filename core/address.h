@@ -1,0 +1,27 @@
+/* core/address.h - "type:id" taken apart.
+ *
+ * Owns     nothing: the parts point into the text that was parsed.
+ * Threads  any.
+ */
+#ifndef NOH_CORE_ADDRESS_H
+#define NOH_CORE_ADDRESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ADDRESS_MAX 255
+#define TYPE_NAME_MAX 63
+
+struct address {
+	const char *type, *id;
+	uint8_t     type_len, id_len;
+};
+
+/* Split at the first colon; "type/id" is the same if no colon comes before the slash (ID-02,
+ * ID-06). Returns NOH_OK or NOH_EADDRESS with a sentence. text need not end in a NUL. */
+int address_parse(struct address *out, const char *text, size_t len);
+
+/* Low half of XXH3-128 of "type:id": the same for both spellings. */
+uint64_t address_hash(const struct address *a, uint64_t seed);
+
+#endif

@@ -1,0 +1,47 @@
+/* mailbox/ring.c - sizes. A ring holds 4 slots at first and grows in steps, so that a million
+ * mailboxes with one message each take 320 bytes each, and one with a million takes one ring. */
+#include "mailbox/ring.h"
+
+#ifndef RING_SIZES                      /* tests/interleave has smaller ones */
+#define RING_SIZES                                                                                 \
+	{ 2, 1u << 23 }, { 4, 1u << 22 }, { 6, 1u << 20 }, { 8, 1u << 20 },                        \
+	{ 11, 1u << 17 }, { 14, 1u << 14 }, { 17, 1u << 11 }, { 22, 1u << 6 },
+#endif
+
+static const struct { uint32_t slots_log2, limit; } classes[RING_CLASSES] = { RING_SIZES };
+
+uint32_t ring_slots_log2(uint32_t class_no)
+{
+	return classes[class_no].slots_log2;
+}
+
+bool rings_open(struct rings *rs)
+{
+	for (uint32_t c = 0; c < RING_CLASSES; c++)
+		rs->slab[c].fixed.base = NULL;
+	for (uint32_t c = 0; c < RING_CLASSES; c++) {
+		size_t size = sizeof(struct ring) + (sizeof(struct slot) << classes[c].slots_log2);
+
+		if (!slab_open(&rs->slab[c], size, offsetof(struct ring, link), classes[c].limit)) {
+			rings_close(rs);
+			return false;
+		}
+	}
+	return true;
+}
+
+void rings_close(struct rings *rs)
+{
+	for (uint32_t c = 0; c < RING_CLASSES; c++)
+		if (rs->slab[c].fixed.base)
+			slab_close(&rs->slab[c]);
+}
+
+size_t rings_bytes(struct rings *rs)
+{
+	size_t sum = 0;
+
+	for (uint32_t c = 0; c < RING_CLASSES; c++)
+		sum += slab_bytes(&rs->slab[c]);
+	return sum;
+}

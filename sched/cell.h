@@ -1,0 +1,80 @@
+/* sched/cell.h - the record of an active actor: one cache line, and a body beside it.
+ *
+ * Owns     the layout. The line is what senders and the runner meet at (the mailbox is its first
+ *          half); the body holds what only the runner writes: the state, and the id that finds it.
+ * Threads  mailbox: see mailbox.h.  mine: whoever runs the actor (it is BUSY, and that is you).
+ *          shown: the runner writes, others read.  The id part of the body never changes between
+ *          birth and death; readers hold an epoch section.
+ */
+#ifndef NOH_SCHED_CELL_H
+#define NOH_SCHED_CELL_H
+
+#include "core/address.h"
+#include "mailbox/mailbox.h"
+#include "noh.h"
+#include "sched/kv.h"
+
+#include <assert.h>
+
+struct body {
+	uint64_t hash;
+	uint8_t  data[];     /* [version 8] state (rounded up to 8), id length 1, id, NUL */
+};
+
+struct cell {
+	struct mailbox mailbox;
+	atomic_u32     last_active;  /* shown: tenths of a second on the box's clock   */
+	atomic_u16     type;         /* shown                                          */
+	atomic_u8      life;         /* shown: noh_life                                */
+	uint8_t        flags;        /* mine: CELL_...                                 */
+	struct body   *body;         /* the id part is shown, the rest mine            */
+	struct ext    *ext;          /* mine: what few actors have; NULL: none of it   */
+};
+static_assert(sizeof(struct cell) == CACHE_LINE, "an idle actor is one line and a small body");
+
+enum {
+	CELL_STOP = 1,        /* deactivate as soon as nothing waits              */
+	CELL_FORCE = 2,       /* ... and what waits is dropped                    */
+	CELL_DIRTY = 4,       /* differs from what is stored                      */
+	CELL_BLOCKED = 8,     /* rests until a mailbox it filled is at half       */
+	CELL_WAITING = 16,    /* serves nothing but the answer it waits for       */
+	CELL_BROKEN = 32,     /* on_activate failed: what waits fails, then it goes */
+	CELL_LOADED = 64,     /* what is stored is in memory                      */
+};
+
+/* A message that has to be handled again, or was taken and could not be handled yet. */
+struct redo {
+	struct redo *next;
+	struct msg   msg;
+	uint32_t     flags;       /* NOH_MSG_...; and for answers: */
+	int32_t      status;
+	uint64_t     ask;
+};
+
+struct schedule {
+	uint64_t due_ms, period_ms, serial;
+	uint32_t kind;
+	uint32_t entry;           /* in the wheel of .worker; a hint */
+	uint32_t worker;
+};
+
+struct ext {
+	struct kv        kv;
+	struct schedule *schedules;
+	uint32_t         schedule_count, schedule_room;
+	uint64_t         next_serial;
+	uint64_t         waits_for;       /* token of the ask it waits for (CELL_WAITING) */
+	uint32_t         rests_on;        /* cell it is blocked on or waits for           */
+	noh_actor        parent;
+	struct redo     *redo, **redo_end;
+	struct sysmsg   *goodbyes;        /* deactivate requests to answer at the end     */
+};
+
+static inline noh_actor ref_make(uint32_t number, uint32_t gen)
+{
+	return (noh_actor){ (uint64_t)gen << 32 | number };
+}
+static inline uint32_t ref_number(noh_actor a) { return (uint32_t)a.bits; }
+static inline uint32_t ref_gen(noh_actor a) { return (uint32_t)(a.bits >> 32); }
+
+#endif

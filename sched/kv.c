@@ -1,0 +1,474 @@
+/* sched/kv.c - a treap: a search tree by key and a heap by rank, the rank being a hash of the key.
+ *
+ * So the shape of the tree depends on the keys alone, not on the order they came in, and depth is
+ * logarithmic unless somebody can choose keys by their hash (see seed). Nothing here recurses, and
+ * a node hangs in the tree by its own memory: to put a removed node back needs no allocation, and
+ * rollback leaves the very tree that was there before.
+ *
+ * Encoded: the number of entries, then in key order: klen (1 byte), key, vlen, value. Numbers are
+ * little-endian base 128 with the top bit for "more follows", in as few bytes as possible.
+ */
+#include "sched/kv.h"
+
+#include "core/mem.h"
+#include "core/must.h"
+#include "noh.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static_assert(sizeof(struct kv_node) == 32, "values begin aligned");
+
+/* ── order ─────────────────────────────────────────────────────────────────────────────────── */
+static int compare(const void *key, size_t klen, const struct kv_node *n)
+{
+	int c = memcmp(key, kv_key(n), klen < n->klen ? klen : n->klen);
+
+	return c ? c : (klen > n->klen) - (klen < n->klen);
+}
+
+static bool outranks(const struct kv_node *a, const struct kv_node *b)
+{
+	if (a->rank != b->rank)
+		return a->rank > b->rank;
+	return compare(kv_key(a), a->klen, b) < 0;
+}
+
+/* The place in the tree where a node with this key hangs; empty if there is none. */
+static struct kv_node **find(struct kv *kv, const void *key, size_t klen)
+{
+	struct kv_node **at = &kv->root;
+
+	while (*at) {
+		int c = compare(key, klen, *at);
+		if (c == 0)
+			break;
+		at = c < 0 ? &(*at)->left : &(*at)->right;
+	}
+	return at;
+}
+
+/* ── nodes ─────────────────────────────────────────────────────────────────────────────────── */
+static size_t node_bytes(const struct kv_node *n)
+{
+	return sizeof *n + n->vlen + n->klen;
+}
+
+static size_t number_bytes(uint64_t n)
+{
+	size_t bytes = 1;
+
+	for (; n >= 0x80; n >>= 7)
+		bytes++;
+	return bytes;
+}
+
+static size_t encoded_bytes(const struct kv_node *n)
+{
+	return 1 + (size_t)n->klen + number_bytes(n->vlen) + n->vlen;
+}
+
+static struct kv_node *node_new(const struct kv *kv, const void *key, size_t klen, const void *val,
+				size_t vlen)
+{
+	struct kv_node *n;
+
+	if (vlen > PTRDIFF_MAX - sizeof *n - klen)
+		return NULL;
+	n = mem_alloc(sizeof *n + vlen + klen);
+	if (!n)
+		return NULL;
+	n->left = n->right = NULL;
+	n->vlen = vlen;
+	n->klen = (uint8_t)klen;
+	n->rank = (uint32_t)XXH3_64bits_withSeed(key, klen, kv->seed);
+	if (vlen)
+		memcpy((uint8_t *)n + sizeof *n, val, vlen);
+	memcpy((uint8_t *)n + sizeof *n + vlen, key, klen);
+	return n;
+}
+
+static void node_free(struct kv_node *n)
+{
+	if (n)
+		mem_free(n, node_bytes(n));
+}
+
+static void count_in(struct kv *kv, const struct kv_node *n)
+{
+	kv->entries++;
+	kv->bytes += node_bytes(n);
+	kv->encoded += encoded_bytes(n);
+}
+
+static void count_out(struct kv *kv, const struct kv_node *n)
+{
+	kv->entries--;
+	kv->bytes -= node_bytes(n);
+	kv->encoded -= encoded_bytes(n);
+}
+
+/* ── the tree ──────────────────────────────────────────────────────────────────────────────── */
+
+/* Hang n, whose key is absent, below whoever outranks it, and split what was there in two. */
+static void insert(struct kv *kv, struct kv_node *n)
+{
+	struct kv_node **at = &kv->root;
+
+	while (*at && outranks(*at, n))
+		at = compare(kv_key(n), n->klen, *at) < 0 ? &(*at)->left : &(*at)->right;
+	struct kv_node *rest = *at, **below = &n->left, **above = &n->right;
+
+	*at = n;
+	while (rest) {
+		if (compare(kv_key(n), n->klen, rest) < 0) {
+			*above = rest;
+			above = &rest->left;
+			rest = rest->left;
+		} else {
+			*below = rest;
+			below = &rest->right;
+			rest = rest->right;
+		}
+	}
+	*below = *above = NULL;
+	count_in(kv, n);
+}
+
+/* Take the node out and put its two subtrees, merged, in its place. */
+static struct kv_node *take_out(struct kv *kv, struct kv_node **at)
+{
+	struct kv_node *n = *at, *low = n->left, *high = n->right;
+
+	while (low && high) {
+		if (outranks(low, high)) {
+			*at = low;
+			at = &low->right;
+			low = low->right;
+		} else {
+			*at = high;
+			at = &high->left;
+			high = high->left;
+		}
+	}
+	*at = low ? low : high;
+	count_out(kv, n);
+	return n;
+}
+
+/* The same key, so the same rank and the same place. */
+static void replace(struct kv *kv, struct kv_node **at, struct kv_node *n)
+{
+	struct kv_node *old = *at;
+
+	n->left = old->left;
+	n->right = old->right;
+	*at = n;
+	count_out(kv, old);
+	count_in(kv, n);
+}
+
+void kv_free(struct kv *kv)
+{
+	struct kv_node *n = kv->root;
+
+	while (n) {
+		struct kv_node *left = n->left, *next = n->right;
+		if (left) {                      /* rotate, until there is no left one */
+			n->left = left->right;
+			left->right = n;
+			n = left;
+		} else {
+			node_free(n);
+			n = next;
+		}
+	}
+	*kv = (struct kv){ .seed = kv->seed };
+}
+
+/* ── the log ───────────────────────────────────────────────────────────────────────────────── */
+static struct kv_change *changes(struct kv_log *log)
+{
+	return log->more ? log->more : log->few;
+}
+
+static bool make_room(struct kv_log *log)
+{
+	uint32_t room = log->more ? log->room : KV_LOG_INLINE;
+
+	if (log->count < room)
+		return true;
+	if (room > UINT32_MAX / 2)
+		return false;
+	struct kv_change *more = mem_alloc(sizeof *more * room * 2);
+
+	if (!more)
+		return false;
+	memcpy(more, changes(log), sizeof *more * log->count);
+	mem_free(log->more, sizeof *more * room);
+	log->more = more;
+	log->room = room * 2;
+	return true;
+}
+
+static void note(struct kv_log *log, struct kv_node *before, struct kv_node *after)
+{
+	changes(log)[log->count++] = (struct kv_change){ before, after };
+}
+
+static void log_end(struct kv_log *log)
+{
+	mem_free(log->more, sizeof *log->more * log->room);
+	log->more = NULL;
+	log->count = log->room = 0;
+}
+
+void kv_commit(struct kv_log *log)
+{
+	for (uint32_t i = 0; i < log->count; i++)
+		node_free(changes(log)[i].before);
+	log_end(log);
+}
+
+static void undo(struct kv *kv, struct kv_change c)
+{
+	if (!c.after) {
+		insert(kv, c.before);
+		return;
+	}
+	struct kv_node **at = find(kv, kv_key(c.after), c.after->klen);
+
+	must(*at == c.after);
+	if (c.before)
+		replace(kv, at, c.before);
+	else
+		take_out(kv, at);
+	node_free(c.after);
+}
+
+void kv_rollback(struct kv *kv, struct kv_log *log)
+{
+	while (log->count > 0)
+		undo(kv, changes(log)[--log->count]);
+	log_end(log);
+}
+
+/* ── reading and changing ──────────────────────────────────────────────────────────────────── */
+static bool is_key(size_t klen)
+{
+	return klen >= 1 && klen <= KV_KEY_MAX;
+}
+
+int kv_put(struct kv *kv, struct kv_log *log, const void *key, size_t klen, const void *val,
+	   size_t vlen)
+{
+	if (!is_key(klen))
+		return NOH_EINVAL;
+	struct kv_node *n = node_new(kv, key, klen, val, vlen);
+
+	if (!n || !make_room(log)) {
+		node_free(n);
+		return NOH_ENOMEM;
+	}
+	struct kv_node **at = find(kv, key, klen), *old = *at;
+
+	note(log, old, n);
+	if (old)
+		replace(kv, at, n);
+	else
+		insert(kv, n);
+	return NOH_OK;
+}
+
+int kv_delete(struct kv *kv, struct kv_log *log, const void *key, size_t klen)
+{
+	if (!is_key(klen))
+		return NOH_EINVAL;
+	struct kv_node **at = find(kv, key, klen);
+
+	if (!*at)
+		return NOH_END;
+	if (!make_room(log))
+		return NOH_ENOMEM;
+	note(log, take_out(kv, at), NULL);
+	return NOH_OK;
+}
+
+const struct kv_node *kv_get(const struct kv *kv, const void *key, size_t klen)
+{
+	const struct kv_node *n = is_key(klen) ? kv->root : NULL;
+
+	while (n) {
+		int c = compare(key, klen, n);
+		if (c == 0)
+			break;
+		n = c < 0 ? n->left : n->right;
+	}
+	return n;
+}
+
+const struct kv_node *kv_next(const struct kv *kv, const void *key, size_t klen)
+{
+	const struct kv_node *n = kv->root, *best = NULL;
+
+	while (n) {
+		if (klen == 0 || compare(key, klen, n) < 0) {
+			best = n;
+			n = n->left;
+		} else {
+			n = n->right;
+		}
+	}
+	return best;
+}
+
+/* ── as bytes ──────────────────────────────────────────────────────────────────────────────── */
+static uint8_t *put_number(uint8_t *out, uint64_t n)
+{
+	for (; n >= 0x80; n >>= 7)
+		*out++ = (uint8_t)(n | 0x80);
+	*out++ = (uint8_t)n;
+	return out;
+}
+
+static uint8_t *put_entry(uint8_t *out, const struct kv_node *n)
+{
+	*out++ = n->klen;
+	memcpy(out, kv_key(n), n->klen);
+	out = put_number(out + n->klen, n->vlen);
+	memcpy(out, kv_value(n), n->vlen);
+	return out + n->vlen;
+}
+
+size_t kv_encoded_size(const struct kv *kv)
+{
+	return number_bytes(kv->entries) + kv->encoded;
+}
+
+#define WALK 64                  /* a power of two; deeper than any tree we expect */
+
+/* In key order without recursion: the ancestors still to visit, the nearest WALK of them. Whoever
+ * was forgotten, in a tree that is deeper, is found again by key. */
+struct walk {
+	const struct kv      *kv;
+	const struct kv_node *last;
+	uint32_t              top, depth;
+	const struct kv_node *above[WALK];
+};
+
+static void walk_push(struct walk *w, const struct kv_node *n)
+{
+	w->above[w->top++ % WALK] = n;
+	if (w->depth < WALK)
+		w->depth++;
+}
+
+static void walk_find(struct walk *w)
+{
+	const struct kv_node *n = w->kv->root;
+
+	while (n) {
+		if (!w->last || compare(kv_key(w->last), w->last->klen, n) < 0) {
+			walk_push(w, n);
+			n = n->left;
+		} else {
+			n = n->right;
+		}
+	}
+}
+
+static const struct kv_node *walk_on(struct walk *w)
+{
+	if (w->depth == 0)
+		walk_find(w);
+	if (w->depth == 0)
+		return NULL;
+	w->depth--;
+	w->last = w->above[--w->top % WALK];
+	for (const struct kv_node *n = w->last->right; n; n = n->left)
+		walk_push(w, n);
+	return w->last;
+}
+
+void kv_encode(const struct kv *kv, uint8_t *out)
+{
+	struct walk w = { .kv = kv };
+	const uint8_t *end = out + kv_encoded_size(kv);
+
+	out = put_number(out, kv->entries);
+	for (const struct kv_node *n; (n = walk_on(&w)); )
+		out = put_entry(out, n);
+	must(out == end);
+}
+
+struct reader {
+	const uint8_t *at, *end;
+};
+
+static bool take_number(struct reader *r, uint64_t *n)
+{
+	*n = 0;
+	for (unsigned shift = 0; shift < 64 && r->at < r->end; shift += 7) {
+		uint64_t byte = *r->at++;
+		uint64_t bits = byte & 0x7f;
+
+		if (bits << shift >> shift != bits)
+			return false;                    /* more than 64 bits */
+		*n |= bits << shift;
+		if (byte < 0x80)
+			return byte != 0 || shift == 0;  /* else it would fit into less */
+	}
+	return false;
+}
+
+static bool take_bytes(struct reader *r, uint64_t len, const uint8_t **bytes)
+{
+	if (len > (uint64_t)(r->end - r->at))
+		return false;
+	*bytes = r->at;
+	r->at += len;
+	return true;
+}
+
+/* One entry, above the previous one. */
+static int take_entry(struct kv *kv, struct reader *r, const struct kv_node **last)
+{
+	const uint8_t *klen, *key, *val;
+	uint64_t vlen;
+
+	if (!take_bytes(r, 1, &klen) || *klen == 0 || !take_bytes(r, *klen, &key))
+		return NOH_EINVAL;
+	if (!take_number(r, &vlen) || !take_bytes(r, vlen, &val))
+		return NOH_EINVAL;
+	if (*last && compare(key, *klen, *last) <= 0)
+		return NOH_EINVAL;
+	struct kv_node *n = node_new(kv, key, *klen, val, (size_t)vlen);
+
+	if (!n)
+		return NOH_ENOMEM;
+	insert(kv, n);
+	*last = n;
+	return NOH_OK;
+}
+
+int kv_decode(struct kv *kv, const uint8_t *in, size_t len)
+{
+	struct reader r = { in, in + len };
+	const struct kv_node *last = NULL;
+	uint64_t count;
+	int rc = NOH_OK;
+
+	must(!kv->root);
+	if (!take_number(&r, &count))
+		return NOH_EINVAL;
+	for (uint64_t i = 0; i < count && rc == NOH_OK; i++)
+		rc = take_entry(kv, &r, &last);
+	if (rc == NOH_OK && r.at != r.end)
+		rc = NOH_EINVAL;
+	if (rc != NOH_OK)
+		kv_free(kv);
+	return rc;
+}

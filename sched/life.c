@@ -1,0 +1,652 @@
+/* sched/life.c - NOT ACTIVE, ACTIVATING, ACTIVE, DEACTIVATING (LC-03), and when.
+ *
+ * One instance per address (P1): a cell is found through the directory and owned through its word.
+ * Deactivation runs the hook, stores the state, and only then kills the mailbox with one CAS that
+ * fails if anything arrived meanwhile; then the actor is activated again on the spot, so no message
+ * is lost and no second instance can exist. A dead cell still in the directory is taken for absent;
+ * whoever needs the address replaces the entry. Memory is reused after a grace period (ck_epoch).
+ *
+ * Idle actors are found by sweeping chunks of cells; each chunk knows a time before which a sweep
+ * finds nothing, so an idle box sweeps nothing, and no actor carries a timer for this.
+ */
+#include "sched/image.h"
+#include "sched/sched.h"
+
+#include <string.h>
+
+/* ── bodies ── */
+
+static size_t body_bytes(const struct type *t, uint8_t id_len)
+{
+	return sizeof(struct body) + t->id_off + 2u + id_len;
+}
+
+static uint32_t body_class(size_t bytes)
+{
+	return bytes <= 32 ? 0 : (uint32_t)((bytes - 32 + 15) / 16);
+}
+
+struct body *body_new(struct port *p, struct type *t, const struct address *a, uint64_t hash)
+{
+	size_t   bytes = body_bytes(t, a->id_len);
+	uint32_t k = body_class(bytes);
+	struct body *b;
+
+	if (k < BODY_CLASSES) {
+		uint32_t n = slab_take(&p->sched->bodies[k], &p->bodies[k]);
+
+		b = n ? slab_at(&p->sched->bodies[k], n) : NULL;
+	} else {
+		b = mem_aligned(CACHE_LINE, bytes);
+	}
+	if (!b)
+		return NULL;
+	memset(b->data, 0, t->id_off);
+	b->hash = hash;
+	b->data[t->id_off] = a->id_len;
+	memcpy(b->data + t->id_off + 1, a->id, a->id_len);
+	b->data[t->id_off + 1 + a->id_len] = 0;
+	count_one(&p->bytes_taken, bytes + sizeof(struct cell));
+	return b;
+}
+
+void body_free(struct port *p, struct type *t, struct body *b)
+{
+	size_t   bytes = body_bytes(t, body_id_len(t, b));
+	uint32_t k = body_class(bytes);
+
+	count_one(&p->bytes_given, bytes + sizeof(struct cell));
+	if (k < BODY_CLASSES)
+		slab_give(&p->sched->bodies[k], &p->bodies[k], slab_number(&p->sched->bodies[k], b));
+	else
+		mem_free(b, bytes);
+}
+
+struct ext *cell_ext(struct cell *c)
+{
+	if (!c->ext) {
+		c->ext = mem_zalloc(sizeof *c->ext);
+		if (c->ext)
+			c->ext->redo_end = &c->ext->redo;
+	}
+	return c->ext;
+}
+
+size_t cell_address(struct sched *s, const struct cell *c, char *out)
+{
+	const struct type *t = cell_type(s, c);
+	uint8_t n = body_id_len(t, c->body);
+
+	memcpy(out, t->name, t->name_len);
+	out[t->name_len] = ':';
+	memcpy(out + t->name_len + 1, body_id(t, c->body), n);
+	out[t->name_len + 1 + n] = 0;
+	return t->name_len + 1 + n;
+}
+
+/* ── graves ── */
+
+#define GRAVES 62
+
+struct graves {
+	ck_epoch_entry_t entry;
+	struct port     *port;
+	uint32_t         count;
+	uint32_t         numbers[GRAVES];
+};
+
+static void give_cell(struct port *p, uint32_t number)
+{
+	struct cell *c = cell_at(p->sched, number);
+
+	body_free(p, cell_type(p->sched, c), c->body);
+	c->body = NULL;
+	slab_give(&p->sched->cells, &p->cells, number);
+}
+
+static void graves_open(ck_epoch_entry_t *e)
+{
+	struct graves *g = (struct graves *)e;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		give_cell(g->port, g->numbers[i]);
+	mem_free(g, sizeof *g);
+}
+
+void graves_close(struct port *p)
+{
+	if (!p->graves)
+		return;
+	epoch_defer(&p->epoch, &p->graves->entry, graves_open);
+	p->graves = NULL;
+}
+
+static void bury(struct port *p, uint32_t number)
+{
+	if (!p->graves) {
+		p->graves = mem_alloc(sizeof *p->graves);
+		if (!p->graves) {
+			epoch_synchronize(&p->epoch);
+			give_cell(p, number);
+			return;
+		}
+		p->graves->port = p;
+		p->graves->count = 0;
+	}
+	p->graves->numbers[p->graves->count++] = number;
+	if (p->graves->count == GRAVES)
+		graves_close(p);
+}
+
+/* ── birth: find the cell of an address, or make it ── */
+
+static bool is_it(struct sched *s, struct cell *c, struct type *t, const struct address *a)
+{
+	return load_relaxed(&c->type) == t->index && body_id_len(t, c->body) == a->id_len &&
+	       memcmp(body_id(t, c->body), a->id, a->id_len) == 0 && s != NULL;
+}
+
+/* In an epoch section. *dead: an entry for this address whose actor is gone. */
+static struct cell *find(struct sched *s, struct type *t, const struct address *a, uint64_t hash,
+			 uint32_t *gen, uint32_t *dead)
+{
+	struct directory_walk walk;
+	uint32_t n;
+
+	*dead = 0;
+	directory_walk(&s->directory, hash, &walk);
+	while ((n = directory_next(&walk, hash)) != 0) {
+		struct cell *c = cell_at(s, n);
+		uint32_t g = load_acquire(&c->mailbox.gen);
+
+		if (!is_it(s, c, t, a))
+			continue;
+		if (mb_state(load_acquire(&c->mailbox.word)) != MB_DEAD) {
+			*gen = g;
+			return c;
+		}
+		*dead = n;
+	}
+	return NULL;
+}
+
+static struct cell *make(struct port *p, struct type *t, const struct address *a, uint64_t hash)
+{
+	struct sched *s = p->sched;
+	uint32_t n = slab_take(&s->cells, &p->cells);
+	struct cell *c;
+
+	if (!n)
+		return NULL;
+	c = cell_at(s, n);
+	c->body = body_new(p, t, a, hash);
+	if (!c->body) {
+		slab_give(&s->cells, &p->cells, n);
+		return NULL;
+	}
+	store_relaxed(&c->type, (uint16_t)t->index);
+	store_relaxed(&c->life, NOH_NOT_ACTIVE);
+	c->flags = 0;
+	c->ext = NULL;
+	if (load_relaxed(&c->mailbox.gen) == 0)
+		store_relaxed(&c->mailbox.gen, 1);
+	return c;
+}
+
+static int over_budget(struct sched *s)
+{
+	uint64_t bytes = s->memory_budget ? sched_bytes(s) : 0;
+
+	if (bytes <= s->memory_budget + s->memory_budget / 8)
+		return NOH_OK;
+	return error_set(NOH_ENOMEM, "the box's actors take %llu bytes, its budget is %llu: wait until "
+			 "some have gone idle, or raise memory_budget", (unsigned long long)bytes,
+			 (unsigned long long)s->memory_budget);
+}
+
+static int insert(struct port *p, struct type *t, const struct address *a, uint64_t hash,
+		  struct cell **cell, uint32_t *gen)
+{
+	struct sched *s = p->sched;
+	struct cell *mine = NULL, *theirs;
+	struct directory_table *table;
+	uint32_t dead;
+	bool ok = true;
+	int rc = over_budget(s);
+
+	if (rc != NOH_OK)
+		return rc;
+	mine = make(p, t, a, hash);
+	if (!mine)
+		return error_set(NOH_ENOMEM, "no memory for another actor (%llu are active)",
+				 (unsigned long long)sched_actors(s));
+	store_relaxed(&mine->last_active, (uint32_t)(clock_now_ns(&s->clock) / 100000000u));
+	mailbox_born(&mine->mailbox);
+	table = directory_lock(&s->directory, hash);
+	theirs = find(s, t, a, hash, gen, &dead);
+	if (!theirs && dead)
+		directory_replace(table, hash, dead, cell_number(s, mine));
+	else if (!theirs)
+		ok = directory_insert(&s->directory, table, hash, cell_number(s, mine), &p->epoch);
+	directory_unlock(table);
+	if (theirs || !ok) {
+		must(mailbox_claim(&mine->mailbox, load_relaxed(&mine->mailbox.gen)));
+		must(mailbox_kill(&mine->mailbox, &p->room));
+		give_cell(p, cell_number(s, mine));
+		if (!ok)
+			return error_set(NOH_ENOMEM, "no memory for the directory");
+		*cell = theirs;
+		return NOH_OK;
+	}
+	*gen = load_relaxed(&mine->mailbox.gen);
+	*cell = mine;
+	count_one(&p->born, 1);
+	life_note_idle(s, mine, t, load_relaxed(&mine->last_active));
+	return NOH_OK;
+}
+
+int sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell, uint32_t *gen)
+{
+	struct sched *s = p->sched;
+	struct address a;
+	struct type *t;
+	uint64_t hash;
+	uint32_t dead;
+	int rc = address_parse(&a, address, len);
+
+	if (rc != NOH_OK)
+		return rc;
+	t = sched_find_type(s, a.type, a.type_len);
+	if (!t)
+		return error_set(NOH_ENOTYPE, "no type \"%.*s\" is registered (address \"%.*s\")",
+				 a.type_len, a.type, (int)len, address);
+	hash = address_hash(&a, s->seed);
+	epoch_enter(&p->epoch);
+	*cell = find(s, t, &a, hash, gen, &dead);
+	if (!*cell)
+		rc = insert(p, t, &a, hash, cell, gen);
+	epoch_leave(&p->epoch);
+	return rc;
+}
+
+struct cell *sched_find(struct port *p, const struct address *a, struct type *t, uint64_t hash,
+			uint32_t *gen)
+{
+	uint32_t dead;
+
+	return find(p->sched, t, a, hash, gen, &dead);
+}
+
+/* ── activation ── */
+
+static int load_image(struct worker *w, struct cell *c, struct type *t)
+{
+	struct sched *s = w->fixed.sched;
+	char   address[ADDRESS_MAX + 1];
+	size_t len, image_len;
+	void  *image;
+	int    rc;
+
+	if (!s->storage.may_have(s->storage.arg, c->body->hash))
+		return NOH_OK;
+	len = cell_address(s, c, address);
+	rc = s->storage.load(s->storage.arg, address, len, c->body->hash, &image, &image_len);
+	if (rc == NOH_END)
+		return NOH_OK;
+	if (rc != NOH_OK)
+		return rc;
+	rc = image_decode(image, image_len, w->mine.scratch, t->pub.state_size, &c->ext);
+	mem_free(image, image_len);
+	if (rc == NOH_OK) {
+		if (c->ext)
+			c->ext->redo_end = &c->ext->redo;
+		turn_publish_state(c, t, w->mine.scratch);
+	}
+	return rc;
+}
+
+static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
+{
+	struct effect *none;
+	int rc;
+
+	turn_begin(w, c, NULL, 0);
+	if (!hook)
+		return NOH_OK;
+	count_one(&w->shown.counts.turns, 1);
+	rc = hook(&w->mine.turn);
+	if (rc >= 0) {
+		turn_commit(w, false, &none);
+		return NOH_OK;
+	}
+	turn_undo(w);
+	return rc;
+}
+
+bool life_activate(struct worker *w, struct cell *c)
+{
+	struct sched *s = w->fixed.sched;
+	struct type *t = cell_type(s, c);
+	int rc = NOH_OK;
+
+	store_relaxed(&c->life, NOH_ACTIVATING);
+	if (!(c->flags & CELL_LOADED)) {
+		rc = load_image(w, c, t);
+		if (rc == NOH_OK && c->ext)
+			clock_arm_schedules(w, c);
+	}
+	if (rc == NOH_OK) {
+		c->flags |= CELL_LOADED;
+		rc = run_hook(w, c, t->pub.on_activate);
+	}
+	if (rc < 0) {
+		struct noh_turn *turn = &w->mine.turn;
+		char address[ADDRESS_MAX + 1];
+
+		cell_address(s, c, address);
+		sched_logf(s, NOH_WARN, address, "activation failed: %s",
+			   turn->cell == c && turn->reason[0] ? turn->reason : noh_strerror(rc));
+		c->flags |= CELL_BROKEN;
+		return false;
+	}
+	count_one(&w->mine.port.types[t->index].activations, 1);
+	store_release(&c->life, NOH_ACTIVE);
+	return true;
+}
+
+/* ── deactivation ── */
+
+static int save_image(struct worker *w, struct cell *c, struct type *t)
+{
+	struct sched *s = w->fixed.sched;
+	size_t   n = image_size(t->pub.state_size, c->ext);
+	uint8_t *image;
+	char     address[ADDRESS_MAX + 1];
+	size_t   len;
+	int      rc;
+
+	if (!(c->flags & CELL_DIRTY))
+		return NOH_OK;
+	image = mem_alloc(n);
+	if (!image)
+		return NOH_ENOMEM;
+	image_encode(image, body_state(t, c->body), t->pub.state_size, c->ext);
+	len = cell_address(s, c, address);
+	rc = s->storage.save(s->storage.arg, address, len, c->body->hash, image, n);
+	mem_free(image, n);
+	if (rc == NOH_OK)
+		c->flags &= (uint8_t)~CELL_DIRTY;
+	return rc;
+}
+
+static int leave_hint(struct worker *w, struct cell *c)
+{
+	uint64_t due = UINT64_MAX;
+	char     address[ADDRESS_MAX + 1];
+	size_t   len;
+
+	for (uint32_t i = 0; c->ext && i < c->ext->schedule_count; i++)
+		if (c->ext->schedules[i].due_ms < due)
+			due = c->ext->schedules[i].due_ms;
+	if (due == UINT64_MAX)
+		return NOH_OK;
+	len = cell_address(w->fixed.sched, c, address);
+	return clock_arm_dormant(w, address, len, due) ? NOH_OK : NOH_ENOMEM;
+}
+
+static void say_goodbye(struct port *p, struct cell *c, int status)
+{
+	while (c->ext && c->ext->goodbyes) {
+		struct sysmsg *n = c->ext->goodbyes;
+
+		c->ext->goodbyes = n->next;
+		(void)pending_complete(p, n->token, status, NULL, 0);
+		node_free(p, n);
+	}
+}
+
+/* Its schedules' wheel entries would fire for nothing. */
+static void disarm(struct worker *w, struct cell *c)
+{
+	uint64_t self = ref_make(cell_number(w->fixed.sched, c), load_relaxed(&c->mailbox.gen)).bits;
+
+	for (uint32_t i = 0; c->ext && i < c->ext->schedule_count; i++) {
+		struct schedule *x = &c->ext->schedules[i];
+
+		clock_cancel(w->fixed.sched, x->worker, x->entry, self, x->serial);
+	}
+}
+
+static void remove_cell(struct worker *w, struct cell *c, struct type *t)
+{
+	struct port  *p = &w->mine.port;
+	struct sched *s = p->sched;
+	uint32_t n = cell_number(s, c);
+	struct directory_table *table = directory_lock(&s->directory, c->body->hash);
+
+	(void)directory_remove(table, c->body->hash, n);   /* or replaced already */
+	directory_unlock(table);
+	say_goodbye(p, c, NOH_OK);
+	ext_free(c->ext);
+	c->ext = NULL;
+	count_one(&p->died, 1);
+	if (load_relaxed(&c->life) != NOH_NOT_ACTIVE)
+		count_one(&p->types[t->index].deactivations, 1);
+	store_relaxed(&c->life, NOH_NOT_ACTIVE);
+	bury(p, n);
+}
+
+bool life_deactivate(struct worker *w, struct cell *c)
+{
+	struct sched *s = w->fixed.sched;
+	struct type *t = cell_type(s, c);
+	int rc = NOH_OK;
+
+	if (load_relaxed(&c->life) == NOH_ACTIVE) {
+		store_relaxed(&c->life, NOH_DEACTIVATING);
+		rc = run_hook(w, c, t->pub.on_deactivate);
+		if (rc < 0)
+			sched_logf(s, NOH_WARN, noh_address(&w->mine.turn), "on_deactivate failed: %s",
+				   w->mine.turn.reason[0] ? w->mine.turn.reason : noh_strerror(rc));
+		rc = save_image(w, c, t);
+		if (rc == NOH_OK)
+			rc = leave_hint(w, c);
+	}
+	if (rc < 0) {            /* keep what cannot be stored */
+		say_goodbye(&w->mine.port, c, rc);
+		c->flags &= (uint8_t)~(CELL_STOP | CELL_FORCE);
+		store_relaxed(&c->life, NOH_ACTIVE);
+		return false;
+	}
+	disarm(w, c);
+	if (mailbox_kill(&c->mailbox, &w->mine.port.room)) {
+		remove_cell(w, c, t);
+		return true;
+	}
+	/* Somebody wrote meanwhile: it comes back at once, with the state it has. */
+	if (c->flags & CELL_BROKEN)
+		return false;
+	if (!(c->ext && c->ext->goodbyes) && load_relaxed(&s->stopping) < 2)
+		c->flags &= (uint8_t)~(CELL_STOP | CELL_FORCE);
+	store_relaxed(&c->life, NOH_NOT_ACTIVE);
+	clock_arm_schedules(w, c);
+	return false;
+}
+
+/* ── sweeping ── */
+
+static void lower(atomic_u64 *at, uint64_t to)
+{
+	uint64_t now = load_relaxed(at);
+
+	while (to < now && !cas_relaxed(at, &now, to))
+		;
+}
+
+void life_note_idle(struct sched *s, struct cell *c, struct type *t, uint64_t now_ds)
+{
+	if (t->idle_ds == UINT32_MAX)
+		return;
+	lower(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS], now_ds + t->idle_ds);
+	lower(&s->next_sweep_ds, now_ds + t->idle_ds);
+}
+
+/* Claim c if it is idle and `older` than that; it stops when it runs. */
+static bool send_home(struct worker *w, struct cell *c)
+{
+	uint32_t gen = load_acquire(&c->mailbox.gen);
+
+	if (!mailbox_claim(&c->mailbox, gen))
+		return false;
+	c->flags |= CELL_STOP;
+	sched_enqueue(&w->mine.port, c);
+	return true;
+}
+
+static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, uint32_t max_age,
+			    uint64_t *next)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t end = load_relaxed(&s->cells.shared.fresh), sent = 0;
+	uint32_t from = chunk * CHUNK_CELLS;
+
+	if (from == 0)
+		from = 1;
+	if (end > (chunk + 1) * CHUNK_CELLS)
+		end = (chunk + 1) * CHUNK_CELLS;
+	for (uint32_t n = from; n < end; n++) {
+		struct cell *c = cell_at(s, n);
+		uint64_t due;
+		uint32_t idle;
+
+		if (mb_state(load_relaxed(&c->mailbox.word)) == MB_DEAD)
+			continue;
+		idle = cell_type(s, c)->idle_ds;
+		if (idle == UINT32_MAX && max_age == UINT32_MAX)
+			continue;
+		due = (uint64_t)load_relaxed(&c->last_active) + (idle < max_age ? idle : max_age);
+		if (due <= now_ds && send_home(w, c))
+			sent++;
+		else if (due < *next)
+			*next = due > now_ds ? due : now_ds + 1;
+	}
+	return sent;
+}
+
+/* Over budget: a clock hand goes round and sends home what is older than a limit, which halves with
+ * each round that did not help. */
+static uint32_t relieve(struct worker *w, uint64_t now_ds)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent;
+	uint32_t age = load_relaxed(&s->evict_age_ds);
+	uint64_t none = UINT64_MAX;
+
+	if (s->memory_budget == 0 || sched_bytes(s) <= s->memory_budget) {
+		if (age != UINT32_MAX)
+			store_relaxed(&s->evict_age_ds, UINT32_MAX);
+		return 0;
+	}
+	if (age == UINT32_MAX)
+		store_relaxed(&s->evict_age_ds, age = 600);
+	sent = sweep_chunk(w, w->mine.sweep_at % chunks, now_ds, age, &none);
+	count_one(&w->mine.port.evicted, sent);
+	if (++w->mine.sweep_at % chunks == 0)
+		store_relaxed(&s->evict_age_ds, age / 2);
+	return sent;
+}
+
+uint32_t life_sweep(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint64_t now_ds = w->mine.now_ms / 100, soonest = UINT64_MAX;
+	uint32_t chunks, sent = 0;
+
+	if (s->memory_budget)
+		sent = relieve(w, now_ds);
+	if (now_ds < load_relaxed(&s->next_sweep_ds))
+		return sent;
+	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
+	chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1;
+	for (uint32_t i = 0; i < chunks; i++) {
+		uint64_t due = load_relaxed(&s->chunk_due_ds[i]);
+
+		if (due <= now_ds) {
+			uint64_t next = UINT64_MAX;
+
+			store_relaxed(&s->chunk_due_ds[i], UINT64_MAX);
+			sent += sweep_chunk(w, i, now_ds, UINT32_MAX, &next);
+			/* Actors come and go all the time: not every one gets a sweep of its own. */
+			if (next != UINT64_MAX && next < now_ds + s->min_idle_ds / 16)
+				next = now_ds + s->min_idle_ds / 16;
+			lower(&s->chunk_due_ds[i], next);
+			due = next;
+		}
+		if (due < soonest)
+			soonest = due;
+	}
+	lower(&s->next_sweep_ds, soonest);
+	return sent;
+}
+
+uint32_t life_sweep_all(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1;
+	uint32_t chunk, sent = 0;
+
+	while (sent < CHUNK_CELLS && load_relaxed(&s->sweep_next) < chunks) {
+		chunk = add_relaxed(&s->sweep_next, 1);
+		if (chunk >= chunks)
+			break;
+		uint32_t end = load_relaxed(&s->cells.shared.fresh);
+		for (uint32_t n = chunk * CHUNK_CELLS; n < (chunk + 1) * CHUNK_CELLS && n < end; n++)
+			if (n && mb_state(load_relaxed(&cell_at(s, n)->mailbox.word)) == MB_IDLE)
+				sent += send_home(w, cell_at(s, n));
+	}
+	return sent;
+}
+
+/* ── the end ── */
+
+void life_discard(struct port *p, struct cell *c)
+{
+	struct sched *s = p->sched;
+	struct type *t = cell_type(s, c);
+	struct slot *slot;
+	struct sysmsg *n;
+
+	while (mailbox_take(&c->mailbox, &p->room, true, &slot) == MB_TAKEN) {
+		count_one(&p->types[t->index].dropped_stop, 1);
+		msg_dispose(p, t, &slot->msg, NOH_ESTOPPED);
+		mailbox_release(slot);
+	}
+	for (n = mailbox_sys_take(&c->mailbox); n; ) {
+		struct sysmsg *next = n->next;
+
+		if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE)
+			(void)pending_complete(p, n->token, NOH_ESTOPPED, NULL, 0);
+		node_free(p, n);
+		n = next;
+	}
+	for (n = mailbox_take_waiters(&c->mailbox); n; ) {
+		struct sysmsg *next = n->next;
+
+		node_free(p, n);
+		n = next;
+	}
+	while (c->ext && c->ext->redo) {
+		struct redo *r = c->ext->redo;
+
+		c->ext->redo = r->next;
+		count_one(&p->types[t->index].dropped_stop, 1);
+		msg_dispose(p, t, &r->msg, NOH_ESTOPPED);
+		mem_free(r, sizeof *r);
+	}
+	say_goodbye(p, c, NOH_ESTOPPED);
+	ext_free(c->ext);
+	c->ext = NULL;
+	if (body_class(body_bytes(t, body_id_len(t, c->body))) >= BODY_CLASSES)
+		body_free(p, t, c->body);
+	c->body = NULL;
+}

@@ -1,0 +1,249 @@
+/* sched/pending.c - answers that somebody waits for.
+ *
+ * A token names a pending answer: its number in the slab and the generation it had. It travels with
+ * the message (msg.reply) and is completed at most once: by the answer, by the deadline, or by
+ * whoever finds that the message cannot be delivered. The state word decides the race:
+ *
+ *     gen 32 | FREE, WAITING, TAKEN, DONE
+ *
+ * A -> B  whoever takes it (WAITING -> TAKEN) sees how the asker filled it in.
+ * C -> D  the blocked caller sees the answer before DONE.
+ */
+#include "sched/sched.h"
+
+#include <string.h>
+
+enum { FREE = 0, WAITING = 1, TAKEN = 2, DONE = 3 };
+
+struct pending {
+	atomic_u64   state;
+	atomic_u32   link;             /* the slab's                                       */
+	atomic_u32   event;            /* call: the caller sleeps on it                    */
+	uint32_t     op;
+	uint32_t     answer_kind;      /* ask                                              */
+	noh_actor    asker;            /* ask                                              */
+	uint32_t     worker;           /* ask, then: whose wheel has its deadline          */
+	atomic_u32   entry;            /* and where; a hint                                */
+	noh_done_fn *done;             /* then                                             */
+	void        *user;             /* then; call: where the answer goes                */
+	size_t       room, len;        /* call                                             */
+	int          status;           /* call                                             */
+};
+
+size_t pending_size(void)
+{
+	return (sizeof(struct pending) + 7) & ~(size_t)7;
+}
+
+size_t pending_link(void)
+{
+	return offsetof(struct pending, link);
+}
+
+static struct pending *at(struct sched *s, uint64_t token)
+{
+	return (struct pending *)slab_at(&s->pendings, (uint32_t)token);
+}
+
+static inline uint64_t state_of(uint64_t token, unsigned what)
+{
+	return (token & UINT64_C(0xffffffff00000000)) | what;
+}
+
+static struct pending *pending_new(struct port *p, uint32_t op, uint64_t *token)
+{
+	uint32_t n = slab_take(&p->sched->pendings, &p->pendings);
+	struct pending *e;
+
+	if (!n)
+		return NULL;
+	e = (struct pending *)slab_at(&p->sched->pendings, n);
+	*token = (load_relaxed(&e->state) & UINT64_C(0xffffffff00000000)) + (UINT64_C(1) << 32) + n;
+	e->op = op;
+	store_relaxed(&e->entry, 0);
+	return e;
+}
+
+static void pending_free(struct port *p, uint64_t token)
+{
+	store_release(&at(p->sched, token)->state, state_of(token, FREE));
+	slab_give(&p->sched->pendings, &p->pendings, (uint32_t)token);
+}
+
+static bool valid(struct sched *s, uint64_t token)
+{
+	return (uint32_t)token != 0 && (uint32_t)token < load_relaxed(&s->pendings.shared.fresh);
+}
+
+bool pending_waits(struct sched *s, uint64_t token)
+{
+	return valid(s, token) &&
+	       load_acquire(&at(s, token)->state) == state_of(token, WAITING);
+}
+
+/* WAITING before the wheel knows it: a deadline that comes at once must find it so. */
+static uint64_t arm(struct port *p, struct pending *e, uint64_t token, struct worker *w,
+		    uint64_t due_ms)
+{
+	uint32_t entry;
+
+	e->worker = w->fixed.index;
+	store_release(&e->state, state_of(token, WAITING));                        /* A */
+	entry = clock_add(w, due_ms, token, WHEEL_DEADLINE);
+	if (!entry) {
+		store_release(&e->state, state_of(token, FREE));
+		slab_give(&p->sched->pendings, &p->pendings, (uint32_t)token);
+		return 0;
+	}
+	store_relaxed(&e->entry, entry);
+	return token;
+}
+
+uint64_t pending_ask(struct worker *w, struct cell *c, uint32_t answer_kind, uint64_t due_ms)
+{
+	uint64_t token;
+	struct pending *e = pending_new(&w->mine.port, PENDING_ASK, &token);
+
+	if (!e)
+		return 0;
+	e->answer_kind = answer_kind;
+	e->asker = ref_make(cell_number(w->fixed.sched, c), load_relaxed(&c->mailbox.gen));
+	return arm(&w->mine.port, e, token, w, due_ms);
+}
+
+uint64_t pending_call(struct port *p, void *answer, size_t room)
+{
+	uint64_t token;
+	struct pending *e = pending_new(p, PENDING_CALL, &token);
+
+	if (!e)
+		return 0;
+	e->user = answer;
+	e->room = room;
+	store_relaxed(&e->event, 0);
+	store_release(&e->state, state_of(token, WAITING));                        /* A */
+	return token;
+}
+
+uint64_t pending_then(struct port *p, noh_done_fn *done, void *user, uint64_t due_ms)
+{
+	uint64_t token;
+	struct pending *e = pending_new(p, PENDING_THEN, &token);
+	struct sched *s = p->sched;
+
+	if (!e)
+		return 0;
+	e->done = done;
+	e->user = user;
+	return arm(p, e, token, p->worker ? p->worker : &s->workers[(uint32_t)token % s->worker_count],
+		   due_ms);
+}
+
+static void complete_ask(struct port *p, struct pending *e, uint64_t token, int status,
+			 const void *body, size_t len)
+{
+	struct sysmsg *n = node_take(p, SYS_ANSWER);
+	noh_actor asker = e->asker;
+	uint32_t  kind = e->answer_kind;
+
+	pending_free(p, token);
+	if (!n) {
+		count_one(&p->dead_letters, 1);
+		return;
+	}
+	n->kind = kind;
+	n->token = token;
+	n->status = status;
+	if (!node_set_body(n, body, len))
+		n->status = NOH_ENOMEM;
+	sched_sys(p, cell_at(p->sched, ref_number(asker)), ref_gen(asker), n);
+}
+
+static void complete_call(struct pending *e, uint64_t token, int status, const void *body, size_t len)
+{
+	size_t n = len < e->room ? len : e->room;
+
+	if (n)
+		memcpy(e->user, body, n);
+	e->len = len;
+	e->status = status;
+	store_release(&e->state, state_of(token, DONE));                           /* C */
+	store_seq_cst(&e->event, 1);
+	futex_wake_all(&e->event);   /* the memory stays, whatever the caller does meanwhile */
+}
+
+bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len)
+{
+	uint64_t waiting = state_of(token, WAITING);
+	struct pending *e;
+
+	if (!valid(p->sched, token))
+		return false;
+	e = at(p->sched, token);
+	if (!cas_acq_rel(&e->state, &waiting, state_of(token, TAKEN)))             /* B */
+		return false;
+	if (e->op == PENDING_CALL) {
+		complete_call(e, token, status, body, len);
+		return true;
+	}
+	clock_cancel(p->sched, e->worker, load_relaxed(&e->entry), token, WHEEL_DEADLINE);
+	if (e->op == PENDING_ASK) {
+		complete_ask(p, e, token, status, body, len);
+	} else {
+		noh_done_fn *done = e->done;
+		void *user = e->user;
+
+		pending_free(p, token);
+		done(user, status, body, len);
+	}
+	return true;
+}
+
+void pending_expired(struct port *p, uint64_t token)
+{
+	(void)pending_complete(p, token, NOH_ETIMEOUT, NULL, 0);
+}
+
+void pending_drop(struct port *p, uint64_t token)
+{
+	uint64_t waiting = state_of(token, WAITING);
+	struct pending *e = at(p->sched, token);
+
+	if (!cas_acq_rel(&e->state, &waiting, state_of(token, TAKEN)))
+		return;                         /* its deadline came first: the answer is under way */
+	if (e->op != PENDING_CALL)
+		clock_cancel(p->sched, e->worker, load_relaxed(&e->entry), token, WHEEL_DEADLINE);
+	pending_free(p, token);
+}
+
+/* Blocks. The port is given back meanwhile: others may send through it. */
+int pending_wait(struct sched *s, uint64_t token, uint32_t timeout_ms, size_t *answer_len)
+{
+	struct pending *e = at(s, token);
+	uint64_t until = clock_now_ns(&s->clock) + (uint64_t)timeout_ms * 1000000u;
+	uint64_t state;
+	struct port *p;
+	int status;
+
+	for (;;) {
+		state = load_acquire(&e->state);                                   /* D */
+		uint64_t now = clock_now_ns(&s->clock);
+
+		if (state == state_of(token, DONE))
+			break;
+		if (now >= until && state == state_of(token, WAITING) &&
+		    cas_acq_rel(&e->state, &state, state_of(token, TAKEN))) {
+			e->status = error_set(NOH_ETIMEOUT, "no answer within %u ms", timeout_ms);
+			e->len = 0;
+			break;
+		}
+		futex_wait(&e->event, 0, now >= until ? 1000000u : until - now);
+	}
+	status = e->status;
+	if (answer_len)
+		*answer_len = e->len;
+	p = sched_port(s);
+	pending_free(p, token);
+	sched_port_done(p);
+	return status;
+}

@@ -1,0 +1,308 @@
+/* sched/sched.c - opening and closing, ports, and the way of a runnable actor to a worker. */
+#include "sched/sched.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local struct worker *self;
+
+struct worker *sched_self(void)
+{
+	return self;
+}
+
+void sched_set_self(struct worker *w)
+{
+	self = w;
+}
+
+void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	if (s->log)
+		s->log(s->log_user, level, actor, line);
+	else if (level >= NOH_WARN)
+		fprintf(stderr, "noh: %s%s%s\n", actor, *actor ? ": " : "", line);
+}
+
+struct type *sched_find_type(struct sched *s, const char *name, size_t len)
+{
+	for (uint32_t i = 0; i < s->type_count; i++)
+		if (s->types[i]->name_len == len && memcmp(s->types[i]->name, name, len) == 0)
+			return s->types[i];
+	return NULL;
+}
+
+/* ── ports ── */
+
+static bool port_open(struct sched *s, struct port *p, struct worker *w)
+{
+	p->sched = s;
+	p->worker = w;
+	p->room = (struct mailroom){ &s->rings, &p->rings };
+	ck_epoch_register(&s->epoch, &p->epoch, NULL);
+	p->types = mem_aligned(CACHE_LINE, (s->type_count + 1) * sizeof *p->types);
+	return p->types != NULL;
+}
+
+/* A worker's own, or one of a few that outside threads take turns with. Threads start looking at
+ * different places, so two rarely meet; when all are taken, wait: each is held for one send. */
+struct port *sched_port(struct sched *s)
+{
+	uint32_t at;
+
+	if (self && self->fixed.sched == s)
+		return &self->mine.port;
+	at = (uint32_t)((uintptr_t)&self >> 6) * 2654435761u >> 16;
+	for (uint32_t tries = 0;; tries++) {
+		struct port *p = &s->outside[(at + tries) % OUTSIDE_PORTS];
+		uint32_t none = 0;
+
+		if (!load_relaxed(&p->busy) && cas_acquire(&p->busy, &none, 1)) {
+			epoch_poll(&p->epoch);
+			return p;
+		}
+		if (tries % OUTSIDE_PORTS == OUTSIDE_PORTS - 1)
+			sched_yield();
+	}
+}
+
+void sched_port_done(struct port *p)
+{
+	if (!p->worker)
+		store_release(&p->busy, 0);
+}
+
+/* ── nodes of the system lane ── */
+
+struct sysmsg *node_take(struct port *p, uint32_t op)
+{
+	uint32_t n = slab_take(&p->sched->nodes, &p->nodes);
+	struct sysmsg *m;
+
+	if (!n)
+		return NULL;
+	m = (struct sysmsg *)slab_at(&p->sched->nodes, n);
+	m->op = op;
+	m->kind = 0;
+	m->len = 0;
+	m->status = 0;
+	m->token = 0;
+	return m;
+}
+
+void node_free(struct port *p, struct sysmsg *n)
+{
+	if (n->len > SYS_INLINE)
+		mem_free(n->body.big, n->len);
+	slab_give(&p->sched->nodes, &p->nodes, slab_number(&p->sched->nodes, n));
+}
+
+bool node_set_body(struct sysmsg *n, const void *body, size_t len)
+{
+	if (len > SYS_INLINE) {
+		n->body.big = mem_alloc(len);
+		if (!n->body.big)
+			return false;
+		memcpy(n->body.big, body, len);
+	} else if (len) {
+		memcpy(n->body.bytes, body, len);
+	}
+	n->len = (uint32_t)len;
+	return true;
+}
+
+/* ── a runnable actor finds a worker ── */
+
+/* The address's home if it is awake; else one that is, so that a lone message wakes nobody for
+ * nothing; else the home. Never one that is stuck in a long turn. */
+static struct worker *pick_worker(struct sched *s, struct cell *c)
+{
+	uint32_t home = ring_hash_owner(&s->homes, c->body->hash), awake;
+	struct worker *w = &s->workers[home];
+
+	if (!load_relaxed(&w->shared.park.asleep) && !load_relaxed(&w->shared.stuck))
+		return w;
+	awake = load_relaxed(&s->awake);
+	if (awake && !load_relaxed(&s->workers[awake - 1].shared.stuck) &&
+	    !load_relaxed(&s->workers[awake - 1].shared.park.asleep))
+		return &s->workers[awake - 1];
+	for (uint32_t i = 0; load_relaxed(&w->shared.stuck) && i < s->worker_count; i++)
+		w = &s->workers[(home + i) % s->worker_count];
+	return w;
+}
+
+void sched_enqueue(struct port *p, struct cell *c)
+{
+	struct sched *s = p->sched;
+	struct worker *w = p->worker;
+	uint32_t n = cell_number(s, c);
+
+	if (w && runq_push(&w->runq, n))
+		return;
+	if (!w)
+		w = pick_worker(s, c);
+	if (inbox_push(&w->shared.inbox, n, &c->mailbox))
+		park_wake(&w->shared.park);
+}
+
+/* ── numbers ── */
+
+uint64_t sched_sum(struct sched *s, size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->worker_count; i++)
+		sum += load_relaxed((atomic_u64 *)(void *)((char *)&s->workers[i].mine.port + offset));
+	for (uint32_t i = 0; s->outside && i < OUTSIDE_PORTS; i++)
+		sum += load_relaxed((atomic_u64 *)(void *)((char *)&s->outside[i] + offset));
+	return sum;
+}
+
+uint64_t sched_actors(struct sched *s)
+{
+	uint64_t died = sched_sum(s, offsetof(struct port, died));
+	uint64_t born = sched_sum(s, offsetof(struct port, born));
+
+	return born > died ? born - died : 0;
+}
+
+uint64_t sched_bytes(struct sched *s)
+{
+	uint64_t given = sched_sum(s, offsetof(struct port, bytes_given));
+	uint64_t taken = sched_sum(s, offsetof(struct port, bytes_taken));
+	uint64_t live = taken > given ? taken - given : 0;
+
+	return live + load_relaxed(&s->directory.bytes);
+}
+
+/* ── open, start, close ── */
+
+static bool open_slabs(struct sched *s)
+{
+	if (!slab_open(&s->cells, sizeof(struct cell),
+		       offsetof(struct cell, mailbox) + offsetof(struct mailbox, link), s->max_actors) ||
+	    !slab_open(&s->nodes, sizeof(struct sysmsg), offsetof(struct sysmsg, number), 1u << 26) ||
+	    !slab_open(&s->pendings, pending_size(), pending_link(), 1u << 26))
+		return false;
+	for (uint32_t k = 0; k < BODY_CLASSES; k++)
+		if (!slab_open(&s->bodies[k], 32 + 16 * (size_t)k, 0, s->max_actors))
+			return false;
+	return rings_open(&s->rings);
+}
+
+int sched_open(struct sched *s)
+{
+	size_t chunks = s->max_actors / CHUNK_CELLS + 2;
+
+	ck_epoch_init(&s->epoch);
+	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
+	store_relaxed(&s->evict_age_ds, UINT32_MAX);
+	s->types = mem_zalloc(TYPES_MAX * sizeof *s->types);
+	s->chunk_due_ds = mem_alloc(chunks * sizeof *s->chunk_due_ds);
+	if (!s->types || !s->chunk_due_ds || !open_slabs(s) || !directory_open(&s->directory))
+		return error_set(NOH_ENOMEM, "no memory (or address space) for a box of %u actors",
+				 s->max_actors);
+	memset(s->chunk_due_ds, 0xff, chunks * sizeof *s->chunk_due_ds);
+	ring_hash_init(&s->homes, s->worker_count);
+	return NOH_OK;
+}
+
+static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_t scratch)
+{
+	w->fixed.sched = s;
+	w->fixed.index = index;
+	w->mine.turn.worker = w;
+	w->mine.turn.sched = s;
+	w->mine.rng = (s->seed + index) * UINT64_C(0x9E3779B97F4A7C15) | 1;
+	w->mine.now_ns = clock_now_ns(&s->clock);
+	w->mine.now_ms = w->mine.now_ns / 1000000u;
+	store_relaxed(&w->shown.next_timer_ms, UINT64_MAX);
+	w->mine.scratch = mem_aligned(CACHE_LINE, scratch);
+	return w->mine.scratch && port_open(s, &w->mine.port, w) && runq_open(&w->runq, 1024) &&
+	       wheel_init(&w->timers.wheel, w->mine.now_ms);
+}
+
+int sched_start(struct sched *s)
+{
+	size_t scratch = 64;
+	bool   ok = true;
+
+	for (uint32_t i = 0; i < s->type_count; i++)
+		if (s->types[i]->pub.state_size + 8u > scratch)
+			scratch = s->types[i]->pub.state_size + 8u;
+	s->workers = mem_aligned(CACHE_LINE, s->worker_count * sizeof *s->workers);
+	s->outside = mem_aligned(CACHE_LINE, OUTSIDE_PORTS * sizeof *s->outside);
+	if (!s->workers || !s->outside)
+		return error_set(NOH_ENOMEM, "no memory for %u workers", s->worker_count);
+	for (uint32_t i = 0; ok && i < OUTSIDE_PORTS; i++)
+		ok = port_open(s, &s->outside[i], NULL);
+	for (uint32_t i = 0; ok && i < s->worker_count; i++)
+		ok = worker_open(s, &s->workers[i], i, scratch);
+	return ok ? NOH_OK : error_set(NOH_ENOMEM, "no memory for %u workers", s->worker_count);
+}
+
+static void port_close(struct sched *s, struct port *p)
+{
+	if (!p->sched)
+		return;
+	graves_close(p);
+	epoch_synchronize_all(&p->epoch);
+	mem_free(p->types, (s->type_count + 1) * sizeof *p->types);
+}
+
+/* Nobody runs any more: whatever is left in memory goes. */
+static void discard_actors(struct sched *s)
+{
+	uint32_t end = s->cells.fixed.base ? load_relaxed(&s->cells.shared.fresh) : 0;
+
+	if (!s->outside || !s->outside[0].sched || !s->outside[0].types)
+		return;
+	for (uint32_t n = 1; n < end; n++) {
+		struct cell *c = cell_at(s, n);
+
+		if (c->body && mb_state(load_relaxed(&c->mailbox.word)) != MB_DEAD)
+			life_discard(&s->outside[0], c);
+	}
+}
+
+void sched_close(struct sched *s)
+{
+	if (s->workers && s->outside)
+		discard_actors(s);
+	for (uint32_t i = 0; s->workers && i < s->worker_count; i++) {
+		struct worker *w = &s->workers[i];
+
+		clock_close(w);
+		port_close(s, &w->mine.port);
+		turn_free(w);
+		runq_close(&w->runq);
+		mem_free(w->mine.scratch, 0);
+	}
+	for (uint32_t i = 0; s->outside && i < OUTSIDE_PORTS; i++)
+		port_close(s, &s->outside[i]);
+	mem_free(s->workers, 0);
+	mem_free(s->outside, 0);
+	directory_close(&s->directory);
+	if (s->cells.fixed.base)
+		slab_close(&s->cells);
+	if (s->nodes.fixed.base)
+		slab_close(&s->nodes);
+	if (s->pendings.fixed.base)
+		slab_close(&s->pendings);
+	for (uint32_t k = 0; k < BODY_CLASSES; k++)
+		if (s->bodies[k].fixed.base)
+			slab_close(&s->bodies[k]);
+	rings_close(&s->rings);
+	for (uint32_t i = 0; i < s->type_count; i++)
+		mem_free(s->types[i], sizeof *s->types[i]);
+	mem_free(s->types, 0);
+	mem_free(s->chunk_due_ds, 0);
+}

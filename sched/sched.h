@@ -1,0 +1,332 @@
+/* sched/sched.h - the scheduler's words: types, ports, workers, and what they share.
+ *
+ * Owns     the actors and the right to run them. box/ makes threads out of workers and gives the
+ *          storage; tests call sched_pass themselves, one step at a time.
+ * Threads  a worker's `mine` is its own thread's; `shown` it writes and others read; `shared`
+ *          anyone writes. A port is what a thread needs in order to send: a worker has one, outside
+ *          threads borrow one.
+ */
+#ifndef NOH_SCHED_SCHED_H
+#define NOH_SCHED_SCHED_H
+
+#include "core/atomic.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/mem.h"
+#include "core/must.h"
+#include "core/ring_hash.h"
+#include "core/slab.h"
+#include "mailbox/inbox.h"
+#include "sched/cell.h"
+#include "sched/directory.h"
+#include "sched/park.h"
+#include "sched/runq.h"
+#include "sched/spread.h"
+#include "sched/wheel.h"
+
+#define SLICE 64               /* messages of one actor (or of a chain of hand-offs) in a row     */
+#define BATCH_MAX 64
+#define WINDOW_MAX 256         /* messages looked at together for coalescing                       */
+#define EFFECTS_MAX 65536      /* messages and answers of one turn                                 */
+#define BODY_CLASSES 15        /* 32, 48 ... 256 bytes; larger bodies are allocations              */
+#define CHUNK_CELLS 4096       /* cells swept together                                             */
+#define HARD_FACTOR 4          /* overflow of a block mailbox, times its capacity                  */
+
+struct type {
+	noh_type pub;
+	char     name[TYPE_NAME_MAX + 1];
+	uint32_t index, name_len;
+	uint32_t capacity, half, hard;
+	uint32_t idle_ds;              /* tenths of a second; UINT32_MAX: never                    */
+	uint32_t state_off, id_off;    /* in body.data                                             */
+	bool     shared;               /* drop_oldest: senders take, too                           */
+	bool     reads;                /* has read-only kinds: the state carries a version         */
+	bool     coalesces;            /* has coalescing kinds                                     */
+	bool     windowed;             /* that, or on_batch                                        */
+};
+
+struct type_counts {
+	atomic_u64 accepted, handled, failed, refused;
+	atomic_u64 dropped_oldest, dropped_forced, dropped_stop, coalesced;
+	atomic_u64 activations, deactivations;
+};
+
+struct sched;
+struct worker;
+
+struct port {
+	ck_epoch_record_t   epoch;
+	struct sched       *sched;
+	struct worker      *worker;            /* NULL: an outside thread's                        */
+	struct mailroom     room;
+	struct ring_cache   rings;
+	struct slab_cache   cells, nodes, pendings, bodies[BODY_CLASSES];
+	struct type_counts *types;
+	atomic_u64          dead_letters, late_answers, born, died, evicted, bytes_taken, bytes_given;
+	struct graves      *graves;            /* cells that died since the last grace period      */
+	alignas(CACHE_LINE) atomic_u32 busy;   /* outside: borrowed                                */
+};
+
+/* One thing a turn does to others; takes effect at the turn's end. */
+enum { FX_TELL, FX_ANSWER, FX_SPAWN };
+struct effect {
+	uint32_t   op;
+	uint32_t   cell, gen;          /* FX_TELL, FX_SPAWN                                        */
+	int32_t    status;             /* FX_ANSWER                                                */
+	struct msg msg;                /* FX_ANSWER: reply is the token it answers                 */
+	uint32_t   pad[2];
+};
+
+struct effects {
+	struct effect *list;
+	uint32_t       count, room;
+};
+
+struct schedule_op {
+	uint64_t due_ms, period_ms, serial;
+	uint32_t kind, entry, worker;
+	bool     add;
+};
+
+enum {
+	TURN_READONLY = 1, TURN_STOP = 2, TURN_TIMERS = 4, TURN_OUTSIDE = 8, TURN_KV = 16,
+};
+
+struct noh_turn {
+	struct worker  *worker;
+	struct sched   *sched;
+	struct cell    *cell;
+	struct type    *type;
+	const noh_msg  *msgs;
+	uint32_t        msg_count;
+	uint32_t        flags;
+	uint64_t        replied;           /* bit per message: answered or deferred                */
+	void           *state;             /* the copy; NULL: not asked for yet                    */
+	struct effects *fx;
+	uint32_t        block_on, block_gen;   /* the first full mailbox this turn sent to         */
+	uint32_t        full_on, full_gen;     /* the first that refused                           */
+	uint64_t        wait_token;
+	uint32_t        wait_on;
+	uint32_t        serial;            /* of turns, for the pending table                      */
+	struct kv_log   kv_log;
+	struct schedule_op *ops;
+	uint32_t        op_count, op_room;
+	uint64_t        now_ms;
+	bool            address_ready;
+	char            address[ADDRESS_MAX + 1];
+	char            reason[256];
+	/* outside read-only turns: where the answer goes */
+	void           *answer;
+	size_t          answer_room, answer_len;
+};
+
+#define PENDING_TABLE 64           /* messages this turn has for one mailbox: direct mapped        */
+struct pending_sends { uint32_t cell, serial, count; };
+
+struct worker_counts {
+	atomic_u64 turns, messages, steals, stolen_actors, parks, wakeups, passes;
+};
+
+struct worker {
+	struct {
+		struct sched *sched;
+		uint32_t      index;
+	} fixed;
+	alignas(CACHE_LINE) struct {
+		struct port      port;
+		struct noh_turn  turn;
+		struct effects   fx[2];
+		uint32_t         fx_at;
+		void            *scratch;
+		struct pending_sends sends[PENDING_TABLE];
+		struct slot     *window[WINDOW_MAX];
+		noh_msg          msgs[WINDOW_MAX];
+		uint64_t         rng;
+		uint64_t         now_ns, now_ms;
+		uint32_t         sweep_at;
+		struct spread    spread;
+	} mine;
+	alignas(CACHE_LINE) struct {
+		struct worker_counts counts;
+		atomic_u32 running;            /* cell that is served; 0: none: the watchdog's     */
+		atomic_u64 slow_turns;         /* counted by the watchdog                          */
+		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
+	} shown;
+	struct runq runq;
+	alignas(CACHE_LINE) struct {
+		struct inbox inbox;
+		struct park  park;
+		atomic_u32   stuck;            /* set by the watchdog: others may take over        */
+		struct spread_shared spread;
+	} shared;
+	alignas(CACHE_LINE) struct {
+		atomic_u32   lock;             /* of the wheel: held for one operation             */
+		struct wheel wheel;
+	} timers;
+};
+
+/* Where the states of inactive actors are: box/ connects it to persist/. */
+struct sched_storage {
+	void *arg;
+	int  (*load)(void *arg, const char *address, size_t len, uint64_t hash, void **image,
+		     size_t *image_len);
+	int  (*save)(void *arg, const char *address, size_t len, uint64_t hash, const void *image,
+		     size_t image_len);
+	bool (*may_have)(void *arg, uint64_t hash);
+};
+
+#define TYPES_MAX 1024
+#define OUTSIDE_PORTS 16
+
+struct sched {
+	noh_box             *box;
+	struct clock         clock;
+	struct sched_storage storage;
+	uint64_t             seed;
+	uint32_t             max_message, max_actors, slow_turn_ms;
+	uint64_t             memory_budget;
+	noh_log_fn          *log;
+	void                *log_user;
+
+	struct type        **types;
+	uint32_t             type_count;
+	uint32_t             min_idle_ds;
+
+	struct slab          cells, nodes, pendings, bodies[BODY_CLASSES];
+	struct rings         rings;
+	struct directory     directory;
+	ck_epoch_t           epoch;
+	struct ring_hash     homes;
+	struct worker       *workers;
+	uint32_t             worker_count;
+	struct port         *outside;
+	atomic_u64          *chunk_due_ds;     /* nothing to sweep in the chunk before             */
+
+	alignas(CACHE_LINE) atomic_u32 stopping;   /* 1: refuse outside; 2: deactivate all; 3: end */
+	atomic_u32           awake;            /* index + 1 of a worker that is probably awake     */
+	atomic_u32           sleepers;         /* workers that are parked                          */
+	atomic_u32           room_waiters;     /* outside threads that wait for room               */
+	atomic_u32           room_event;
+	atomic_u64           peak_bytes;
+	atomic_u32           watch_event;      /* the watchdog sleeps on it while all are idle     */
+	atomic_u32           evict_age_ds;     /* under pressure: evict what is colder             */
+	atomic_u64           next_sweep_ds;    /* nothing to sweep before                          */
+	atomic_u32           stuck_workers;    /* how many the watchdog found stuck                */
+	atomic_u32           sweep_next;       /* stop: next chunk to sweep                        */
+};
+
+/* sched.c */
+int  sched_open(struct sched *s);              /* after the fields above were set */
+int  sched_start(struct sched *s);             /* types are known: make the workers */
+void sched_close(struct sched *s);
+struct port *sched_port(struct sched *s);      /* this thread's: the worker's own, or borrowed */
+void sched_port_done(struct port *p);
+struct worker *sched_self(void);               /* the worker whose turn this thread runs, or NULL */
+void sched_set_self(struct worker *w);
+uint64_t sched_bytes(struct sched *s);
+uint64_t sched_actors(struct sched *s);
+uint64_t sched_sum(struct sched *s, size_t port_offset);    /* of a counter in all ports */
+void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
+	NOH_PRINTF(4, 5);
+struct type *sched_find_type(struct sched *s, const char *name, size_t len);
+void sched_enqueue(struct port *p, struct cell *c);     /* it is BUSY: let it run */
+struct sysmsg *node_take(struct port *p, uint32_t op);  /* NULL: out of memory */
+void node_free(struct port *p, struct sysmsg *n);       /* and its body */
+bool node_set_body(struct sysmsg *n, const void *body, size_t len);
+struct cell *sched_find(struct port *p, const struct address *a, struct type *t, uint64_t hash,
+			uint32_t *gen);  /* in an epoch section; NULL: not in memory */
+int  sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell,
+		   uint32_t *gen);      /* find or make; never activates */
+
+/* worker.c */
+uint32_t sched_pass(struct worker *w);         /* one round; returns how much was done */
+bool sched_has_work(struct worker *w);
+void sched_loop(struct worker *w);             /* until stopping is 3 */
+void sched_wake_all(struct sched *s);
+void sched_watch(struct sched *s);             /* the watchdog's loop */
+uint64_t sched_now_ms(struct worker *w);
+
+/* serve.c */
+enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE };
+void sched_serve(struct worker *w, struct cell *c);     /* it is BUSY, and ours now */
+void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
+void sched_wake_waiters(struct port *p, struct sysmsg *list);
+int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
+void msg_dispose(struct port *p, struct type *t, const struct msg *m, int status);
+
+/* turn.c */
+void turn_begin(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t count);
+void turn_commit(struct worker *w, bool may_hand_off, struct effect **handed);
+void turn_undo(struct worker *w);
+void turn_free(struct worker *w);
+void turn_publish_state(struct cell *c, struct type *t, const void *state);
+const void *turn_body(const struct msg *m);
+bool msg_set_body(struct msg *m, const void *body, size_t len);
+
+/* life.c */
+bool life_activate(struct worker *w, struct cell *c);      /* false: broken */
+bool life_deactivate(struct worker *w, struct cell *c);    /* true: it is gone */
+uint32_t life_sweep(struct worker *w);                     /* what idled out; under pressure, more */
+uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
+void life_note_idle(struct sched *s, struct cell *c, struct type *t, uint64_t now_ds);
+struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
+void graves_close(struct port *p);                         /* this pass's dead: into the ground */
+void life_discard(struct port *p, struct cell *c);         /* at the end: free it, whatever it is in */
+struct body *body_new(struct port *p, struct type *t, const struct address *a, uint64_t hash);
+void body_free(struct port *p, struct type *t, struct body *b);
+
+/* clockwork.c - the second word of a wheel entry says what the first is: the serial of a schedule
+ * (then the first is a reference), or one of these. */
+#define WHEEL_DEADLINE (UINT64_C(1) << 63)     /* first: token of a pending answer                 */
+#define WHEEL_DORMANT (UINT64_C(1) << 62)      /* first: a struct dormant                          */
+uint32_t clock_add(struct worker *w, uint64_t due_ms, uint64_t a, uint64_t b);  /* any thread; 0: no memory */
+void clock_cancel(struct sched *s, uint32_t worker, uint32_t entry, uint64_t a, uint64_t b);
+uint32_t clock_advance(struct worker *owner, struct worker *runner);    /* fires what is due */
+void clock_arm_schedules(struct worker *w, struct cell *c);             /* after loading     */
+bool clock_arm_dormant(struct worker *w, const char *address, size_t len, uint64_t due_ms);
+bool clock_take_schedule(struct worker *w, struct cell *c, uint64_t serial, uint32_t *kind);
+uint64_t clock_due(struct sched *s, uint64_t delay_ms);
+uint64_t clock_next_ms(struct worker *w);
+uint64_t clock_pending(struct worker *w);
+void clock_close(struct worker *w);
+
+/* pending.c */
+enum { PENDING_ASK, PENDING_CALL, PENDING_THEN };
+size_t pending_size(void);
+size_t pending_link(void);
+uint64_t pending_ask(struct worker *w, struct cell *c, uint32_t answer_kind, uint64_t due_ms);
+uint64_t pending_call(struct port *p, void *answer, size_t room);
+uint64_t pending_then(struct port *p, noh_done_fn *done, void *user, uint64_t due_ms);
+bool pending_waits(struct sched *s, uint64_t token);
+bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);
+void pending_drop(struct port *p, uint64_t token);          /* rolled back before it was sent */
+void pending_expired(struct port *p, uint64_t token);
+int  pending_wait(struct sched *s, uint64_t token, uint32_t timeout_ms, size_t *answer_len);
+
+static inline struct cell *cell_at(struct sched *s, uint32_t number)
+{
+	return (struct cell *)slab_at(&s->cells, number);
+}
+static inline uint32_t cell_number(struct sched *s, const struct cell *c)
+{
+	return slab_number(&s->cells, c);
+}
+static inline struct type *cell_type(struct sched *s, const struct cell *c)
+{
+	return s->types[load_relaxed(&((struct cell *)(uintptr_t)c)->type)];
+}
+static inline uint8_t *body_state(const struct type *t, struct body *b)
+{
+	return b->data + t->state_off;
+}
+static inline uint8_t body_id_len(const struct type *t, const struct body *b)
+{
+	return b->data[t->id_off];
+}
+static inline const char *body_id(const struct type *t, const struct body *b)
+{
+	return (const char *)b->data + t->id_off + 1;
+}
+size_t cell_address(struct sched *s, const struct cell *c, char *out);   /* with NUL; length */
+
+#endif

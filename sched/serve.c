@@ -1,0 +1,729 @@
+/* sched/serve.c - running one actor: from BUSY to idle, parked, queued again, or gone.
+ *
+ * Read sched_serve first. An actor is served until nothing waits, its slice is used up, or it has to
+ * rest; then the worker goes on with the actor it handed a message to, if any. Whoever serves owns
+ * the cell: its flags, state and ext are plain memory until mailbox_idle, mailbox_park or
+ * sched_enqueue gives it away, and not to be touched after.
+ */
+#include "sched/sched.h"
+
+#include <string.h>
+
+/* ── delivering to others ── */
+
+static void node_undeliverable(struct port *p, struct sysmsg *n)
+{
+	if (n->op == SYS_ANSWER)
+		count_one(&p->late_answers, 1);
+	else if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE)
+		(void)pending_complete(p, n->token, NOH_ENOACTOR, NULL, 0);
+	node_free(p, n);
+}
+
+void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n)
+{
+	struct sysmsg *lost;
+
+	if (mailbox_sys_push(&c->mailbox, gen, n, &lost))
+		sched_enqueue(p, c);
+	while (lost) {
+		struct sysmsg *next = lost->next;
+
+		node_undeliverable(p, lost);
+		lost = next;
+	}
+}
+
+/* Each waiter names the actor that rests, in token. */
+void sched_wake_waiters(struct port *p, struct sysmsg *list)
+{
+	struct sched *s = p->sched;
+
+	while (list) {
+		struct sysmsg *next = list->next;
+		noh_actor who = { list->token };
+
+		sched_sys(p, cell_at(s, ref_number(who)), ref_gen(who), list);
+		list = next;
+	}
+	if (load_seq_cst(&s->room_waiters)) {
+		add_seq_cst(&s->room_event, 1);
+		futex_wake_all(&s->room_event);
+	}
+}
+
+/* A message that will not be handled: its body goes, and whoever waits for the answer hears why. */
+void msg_dispose(struct port *p, struct type *t, const struct msg *m, int status)
+{
+	(void)t;
+	if (m->reply && !pending_complete(p, m->reply, status, NULL, 0))
+		count_one(&p->late_answers, 1);
+	if (m->len > MSG_INLINE)
+		mem_free(m->body.big, m->len);
+}
+
+static void drop_oldest(struct port *p, struct cell *c, struct type *t, bool *dropped)
+{
+	struct slot *slot;
+
+	*dropped = mailbox_take(&c->mailbox, &p->room, true, &slot) == MB_TAKEN;
+	if (!*dropped)
+		return;
+	count_one(&p->types[t->index].dropped_oldest, 1);
+	msg_dispose(p, t, &slot->msg, NOH_FULL);
+	mailbox_release(slot);
+}
+
+/* Accepted already: only a drop_oldest mailbox still enforces its capacity here. */
+int sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
+{
+	struct type *t = cell_type(p->sched, c);
+	uint32_t capacity = t->shared ? t->capacity : UINT32_MAX;
+
+	for (;;) {
+		bool dropped;
+
+		switch (mailbox_push(&c->mailbox, &p->room, gen, capacity, m)) {
+		case MB_PUSHED_WAKE:
+			sched_enqueue(p, c);
+			/* fall through */
+		case MB_PUSHED:
+			count_one(&p->types[t->index].accepted, 1);
+			return NOH_OK;
+		case MB_FULL:
+			drop_oldest(p, c, t, &dropped);
+			if (!dropped)
+				capacity = UINT32_MAX;   /* the oldest is not published yet */
+			break;
+		case MB_GONE:
+			return NOH_EGONE;
+		case MB_NOMEM:
+			return NOH_ENOMEM;
+		}
+	}
+}
+
+/* ── one turn ── */
+
+static void to_public(noh_msg *out, const struct msg *m)
+{
+	*out = (noh_msg){ .kind = m->kind, .len = m->len, .body = turn_body(m), .reply_to = m->reply,
+			  .flags = m->reply ? NOH_MSG_WANTS_REPLY : 0 };
+}
+
+/* Nothing left for c once this turn is over: then its last message may be handed on. */
+static bool at_its_end(struct worker *w, struct cell *c, uint32_t budget)
+{
+	uint64_t word = load_relaxed(&c->mailbox.word);
+	struct noh_turn *t = &w->mine.turn;
+
+	return budget > 1 && !(word & (MB_SYS | MB_WAIT)) &&
+	       !(c->flags & ~(CELL_DIRTY | CELL_LOADED)) && !t->block_on && !t->wait_token &&
+	       !(t->flags & TURN_STOP) && !(c->ext && c->ext->redo) &&
+	       (mb_ring(word) == 0 || mb_tail(word) == mb_tail(load_relaxed(&c->mailbox.head)));
+}
+
+static void fail_turn(struct worker *w, struct cell *c, int rc)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct port *p = &w->mine.port;
+
+	turn_undo(w);
+	for (uint32_t i = 0; i < t->msg_count; i++)
+		if (t->msgs[i].reply_to &&
+		    !pending_complete(p, t->msgs[i].reply_to, rc, NULL, 0))
+			count_one(&p->late_answers, 1);
+	count_one(&p->types[t->type->index].failed, t->msg_count);
+	sched_logf(t->sched, NOH_WARN, noh_address(t), "turn failed: %s",
+		   t->reason[0] ? t->reason : noh_strerror(rc));
+	(void)c;
+}
+
+/* NOH_OK: committed. NOH_FULL: undone, to be run again. Below zero: undone and failed; with
+ * `retry`, undone only. */
+static int one_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n,
+		    uint32_t budget, bool retry, struct effect **handed)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct type *ty;
+	int rc;
+
+	*handed = NULL;
+	turn_begin(w, c, msgs, n);
+	ty = t->type;
+	count_one(&w->shown.counts.turns, 1);
+	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
+		rc = ty->pub.on_message(t, msgs);
+	else
+		rc = ty->pub.on_batch(t, msgs, n);
+	if (__builtin_expect(rc >= 0 && !(rc == NOH_FULL && t->full_on), 1)) {
+		turn_commit(w, at_its_end(w, c, budget), handed);
+		count_one(&w->shown.counts.messages, n);
+		count_one(&w->mine.port.types[ty->index].handled, n);
+		return NOH_OK;
+	}
+	if (rc == NOH_FULL || retry) {
+		turn_undo(w);
+		return rc;
+	}
+	count_one(&w->shown.counts.messages, n);
+	fail_turn(w, c, rc);
+	return rc;
+}
+
+/* ── resting ── */
+
+#define CIRCLE_HOPS 10000
+
+/* Does whoever c rests on rest, in the end, on c? All of a standing circle are PARKED, and the last
+ * of them to park sees all the others so (park is seq_cst): he finds it. */
+static bool in_circle(struct sched *s, const struct cell *c, uint32_t on)
+{
+	uint32_t me = cell_number(s, c);
+
+	for (int hops = 0; hops < CIRCLE_HOPS; hops++) {
+		struct cell *other;
+
+		if (on == me)
+			return true;
+		if (on == 0)
+			return false;
+		other = cell_at(s, on);
+		if (mb_state(load_seq_cst(&other->mailbox.word)) != MB_PARKED)
+			return false;
+		on = load_relaxed(&other->mailbox.link);
+	}
+	return false;
+}
+
+/* After a turn that filled a mailbox: c rests until that one is at half. */
+static void block(struct worker *w, struct cell *c, uint32_t on, uint32_t gen)
+{
+	struct port *p = &w->mine.port;
+	struct cell *to = cell_at(w->fixed.sched, on);
+	struct type *ty = cell_type(w->fixed.sched, to);
+	struct ext  *x = cell_ext(c);
+	struct sysmsg *n;
+
+	if (!x || load_acquire(&to->mailbox.gen) != gen || mailbox_depth(&to->mailbox) <= ty->half ||
+	    (c->flags & (CELL_WAITING | CELL_BLOCKED)))
+		return;
+	n = node_take(p, SYS_ROOM);
+	if (!n)
+		return;
+	n->token = ref_make(cell_number(w->fixed.sched, c), load_relaxed(&c->mailbox.gen)).bits;
+	x->rests_on = on;
+	c->flags |= CELL_BLOCKED;
+	n = mailbox_ask_room(&to->mailbox, n);
+	if (n)
+		sched_wake_waiters(p, n);
+}
+
+static void after_turn(struct worker *w, struct cell *c, int rc)
+{
+	struct noh_turn *t = &w->mine.turn;
+
+	if (rc == NOH_FULL) {
+		block(w, c, t->full_on, t->full_gen);
+		return;
+	}
+	if (rc != NOH_OK)
+		return;
+	if (__builtin_expect(t->wait_token != 0, 0)) {
+		if (pending_waits(t->sched, t->wait_token)) {
+			c->ext->waits_for = t->wait_token;
+			c->ext->rests_on = t->wait_on;
+			c->flags |= CELL_WAITING;
+		}
+	} else if (__builtin_expect(t->block_on != 0, 0)) {
+		block(w, c, t->block_on, t->block_gen);
+	}
+}
+
+/* True: c is parked, and not ours any more. */
+static bool rest(struct worker *w, struct cell *c)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t on = c->ext->rests_on;
+
+	store_relaxed(&c->mailbox.link, on);
+	if (!mailbox_park(&c->mailbox))
+		return false;
+	if (!in_circle(s, c, on) || !mailbox_wake(&c->mailbox))
+		return true;
+	c->flags &= (uint8_t)~CELL_BLOCKED;
+	if (c->flags & CELL_WAITING)
+		(void)pending_complete(&w->mine.port, c->ext->waits_for, NOH_ECYCLE, NULL, 0);
+	return false;
+}
+
+/* ── messages that come back ── */
+
+static bool redo_add(struct cell *c, const noh_msg *m, const struct msg *owned, bool in_front)
+{
+	struct ext *x = cell_ext(c);
+	struct redo *r = x ? mem_alloc(sizeof *r) : NULL;
+
+	if (!r)
+		return false;
+	r->msg = *owned;
+	r->flags = m->flags;
+	r->status = m->status;
+	r->ask = m->ask;
+	r->next = NULL;
+	if (!x->redo)
+		x->redo_end = &x->redo;
+	if (in_front) {
+		r->next = x->redo;
+		if (!x->redo)
+			x->redo_end = &r->next;
+		x->redo = r;
+	} else {
+		*x->redo_end = r;
+		x->redo_end = &r->next;
+	}
+	return true;
+}
+
+/* Keep a message for later; if there is no memory for that, it fails. */
+static void keep(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
+		 bool in_front)
+{
+	if (redo_add(c, m, owned, in_front))
+		return;
+	count_one(&w->mine.port.types[load_relaxed(&c->type)].failed, 1);
+	msg_dispose(&w->mine.port, NULL, owned, NOH_ENOMEM);
+}
+
+/* A message out of order: answer, timer, or one that comes again. */
+static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
+			bool again)
+{
+	struct effect *handed;
+	int rc;
+
+	if (c->flags & (CELL_BLOCKED | CELL_WAITING)) {
+		keep(w, c, m, owned, again);
+		return;
+	}
+	rc = one_turn(w, c, m, 1, 0, false, &handed);
+	if (rc == NOH_FULL)
+		keep(w, c, m, owned, true);
+	else if (owned->len > MSG_INLINE)
+		mem_free(owned->body.big, owned->len);
+	after_turn(w, c, rc);
+}
+
+/* What waits for an actor that is being thrown out, or that could not be activated. */
+static void refuse(struct worker *w, struct cell *c, const struct msg *m)
+{
+	struct type_counts *counts = &w->mine.port.types[load_relaxed(&c->type)];
+
+	if (c->flags & CELL_BROKEN) {
+		count_one(&counts->failed, 1);
+		msg_dispose(&w->mine.port, NULL, m, NOH_EFAILED);
+	} else {
+		count_one(&counts->dropped_forced, 1);
+		msg_dispose(&w->mine.port, NULL, m, NOH_EGONE);
+	}
+}
+
+static void serve_redo(struct worker *w, struct cell *c)
+{
+	struct ext  *x = c->ext;
+	struct redo *r = x->redo;
+	struct redo  copy = *r;
+	noh_msg m;
+
+	x->redo = r->next;
+	if (!x->redo)
+		x->redo_end = &x->redo;
+	mem_free(r, sizeof *r);
+	if (c->flags & (CELL_FORCE | CELL_BROKEN)) {
+		refuse(w, c, &copy.msg);
+		return;
+	}
+	to_public(&m, &copy.msg);
+	m.flags = copy.flags;
+	m.status = copy.status;
+	m.ask = copy.ask;
+	serve_extra(w, c, &m, &copy.msg, true);
+}
+
+/* ── system lane ── */
+
+static void activate(struct worker *w, struct cell *c);
+
+static void serve_sys_message(struct worker *w, struct cell *c, struct sysmsg *n)
+{
+	struct msg owned = { .kind = n->kind, .len = n->len };
+	noh_msg m = { .kind = n->kind, .len = n->len, .status = n->status, .ask = n->token,
+		      .flags = NOH_MSG_ANSWER };
+
+	if (n->len > SYS_INLINE && n->len > MSG_INLINE) {
+		owned.body.big = n->body.big;
+		n->len = 0;              /* now ours */
+	} else if (n->len > SYS_INLINE) {
+		memcpy(owned.body.bytes, n->body.big, n->len);
+	} else {
+		memcpy(owned.body.bytes, n->body.bytes, n->len);
+	}
+	m.body = turn_body(&owned);
+	if (n->op == SYS_TIMER) {
+		m.flags = NOH_MSG_TIMER;
+		m.ask = 0;
+		if (!clock_take_schedule(w, c, n->token, &m.kind))
+			return;
+		owned.kind = m.kind;
+	} else if ((c->flags & CELL_WAITING) && c->ext->waits_for == n->token) {
+		c->flags &= (uint8_t)~CELL_WAITING;
+	}
+	serve_extra(w, c, &m, &owned, false);
+}
+
+static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
+{
+	struct port *p = &w->mine.port;
+
+	if (n->gen != load_relaxed(&c->mailbox.gen)) {
+		node_undeliverable(p, n);
+		return;
+	}
+	switch (n->op) {
+	case SYS_ROOM:
+		c->flags &= (uint8_t)~CELL_BLOCKED;
+		break;
+	case SYS_ANSWER:
+	case SYS_TIMER:
+		if (!(c->flags & CELL_BROKEN))
+			serve_sys_message(w, c, n);
+		break;
+	case SYS_ACTIVATE:
+		(void)pending_complete(p, n->token, c->flags & CELL_BROKEN ? NOH_EFAILED : NOH_OK, NULL,
+				       0);
+		break;
+	case SYS_DEACTIVATE:
+		if (!cell_ext(c)) {
+			(void)pending_complete(p, n->token, NOH_ENOMEM, NULL, 0);
+			break;
+		}
+		c->flags |= (uint8_t)(n->status ? CELL_STOP | CELL_FORCE : CELL_STOP);
+		n->next = c->ext->goodbyes;
+		c->ext->goodbyes = n;
+		return;                          /* answered when it is gone */
+	}
+	node_free(p, n);
+}
+
+static void serve_sys_lane(struct worker *w, struct cell *c)
+{
+	struct sysmsg *list = mailbox_sys_take(&c->mailbox);
+
+	for (struct sysmsg *n = list; n; n = n->next)
+		if (n->op == SYS_SPAWN && n->gen == load_relaxed(&c->mailbox.gen) && cell_ext(c))
+			c->ext->parent = (noh_actor){ n->token };
+	if (list && load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN))
+		activate(w, c);
+	while (list) {
+		struct sysmsg *next = list->next;
+
+		serve_sys(w, c, list);
+		list = next;
+	}
+}
+
+/* ── the mailbox ── */
+
+static struct cell *hand_on(struct worker *w, struct cell *c, struct effect *handed)
+{
+	struct sched *s = w->fixed.sched;
+
+	store_relaxed(&c->last_active, (uint32_t)(w->mine.now_ms / 100));
+	if (!mailbox_idle(&c->mailbox, &w->mine.port.room, cell_type(s, c)->shared))
+		sched_enqueue(&w->mine.port, c);
+	return cell_at(s, handed->cell);
+}
+
+/* One message of the mailbox. Returns the actor to go on with if there was a hand-off. */
+static struct cell *serve_slot(struct worker *w, struct cell *c, struct slot *slot, uint32_t budget,
+			       struct effect **in_hand)
+{
+	struct effect *handed;
+	noh_msg m;
+	int rc;
+
+	if (__builtin_expect(c->flags & (CELL_FORCE | CELL_BROKEN), 0)) {
+		refuse(w, c, &slot->msg);
+		mailbox_release(slot);
+		return NULL;
+	}
+	to_public(&m, &slot->msg);
+	rc = one_turn(w, c, &m, 1, budget, false, &handed);
+	if (rc == NOH_FULL)
+		keep(w, c, &m, &slot->msg, true);
+	else if (m.len > MSG_INLINE)
+		mem_free(slot->msg.body.big, m.len);
+	mailbox_release(slot);
+	if (handed) {
+		*in_hand = handed;
+		return hand_on(w, c, handed);
+	}
+	after_turn(w, c, rc);
+	return NULL;
+}
+
+static struct cell *serve_hand(struct worker *w, struct cell *c, uint32_t budget,
+			       struct effect **in_hand)
+{
+	struct effect *e = *in_hand, *handed;
+	struct type_counts *counts = &w->mine.port.types[load_relaxed(&c->type)];
+	noh_msg m;
+	int rc;
+
+	*in_hand = NULL;
+	count_one(&counts->accepted, 1);
+	if (__builtin_expect(c->flags & CELL_BROKEN, 0)) {
+		refuse(w, c, &e->msg);
+		return NULL;
+	}
+	to_public(&m, &e->msg);
+	rc = one_turn(w, c, &m, 1, budget, false, &handed);
+	if (rc == NOH_FULL)
+		keep(w, c, &m, &e->msg, true);
+	else if (m.len > MSG_INLINE)
+		mem_free(e->msg.body.big, m.len);
+	if (handed) {
+		*in_hand = handed;
+		return hand_on(w, c, handed);
+	}
+	after_turn(w, c, rc);
+	return NULL;
+}
+
+/* ── windows: batches and coalescing ── */
+
+struct coalesce { uint64_t key, revision; bool is, gone; };
+
+/* Of the messages with one key only the highest revision stays, the latest of equals (MB-07). */
+static uint32_t coalesce(struct worker *w, struct type *t, struct slot **slots, uint32_t n)
+{
+	struct coalesce of[WINDOW_MAX];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct msg *m = &slots[i]->msg;
+
+		of[i].gone = false;
+		of[i].is = t->pub.kinds && m->kind < t->pub.kind_count &&
+			   (t->pub.kinds[m->kind].flags & NOH_KIND_COALESCE);
+		if (!of[i].is)
+			continue;
+		t->pub.kinds[m->kind].coalesce(turn_body(m), m->len, &of[i].key, &of[i].revision);
+		for (uint32_t j = 0; j < i; j++) {
+			if (of[j].gone || !of[j].is || slots[j]->msg.kind != m->kind ||
+			    of[j].key != of[i].key)
+				continue;
+			if (of[j].revision > of[i].revision)
+				of[i].gone = true;
+			else
+				of[j].gone = true;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (of[i].gone) {
+			count_one(&w->mine.port.types[t->index].coalesced, 1);
+			msg_dispose(&w->mine.port, t, &slots[i]->msg, NOH_OK);
+			mailbox_release(slots[i]);
+		} else {
+			slots[kept++] = slots[i];
+		}
+	}
+	return kept;
+}
+
+static void window_done(struct slot **slots, const noh_msg *msgs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (msgs[i].len > MSG_INLINE)
+			mem_free(slots[i]->msg.body.big, msgs[i].len);
+		mailbox_release(slots[i]);
+	}
+}
+
+/* The actor cannot go on with the rest of the window now. */
+static void window_keep(struct worker *w, struct cell *c, uint32_t from, uint32_t n)
+{
+	for (uint32_t i = from; i < n; i++) {
+		keep(w, c, &w->mine.msgs[i], &w->mine.window[i]->msg, false);
+		mailbox_release(w->mine.window[i]);
+	}
+}
+
+static uint32_t serve_part(struct worker *w, struct cell *c, uint32_t at, uint32_t n, bool retry)
+{
+	struct effect *handed;
+	int rc = one_turn(w, c, &w->mine.msgs[at], n, 0, retry, &handed);
+
+	if (rc == NOH_FULL || (rc < 0 && retry)) {
+		if (rc == NOH_FULL)
+			after_turn(w, c, rc);
+		return 0;
+	}
+	window_done(&w->mine.window[at], &w->mine.msgs[at], n);
+	after_turn(w, c, rc);
+	return n;
+}
+
+static bool resting(const struct cell *c)
+{
+	return (c->flags & (CELL_BLOCKED | CELL_WAITING)) != 0;
+}
+
+static void serve_window(struct worker *w, struct cell *c, struct type *t, uint32_t n)
+{
+	uint32_t at = 0;
+
+	if (t->coalesces)
+		n = coalesce(w, t, w->mine.window, n);
+	for (uint32_t i = 0; i < n; i++)
+		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
+	while (at < n && !resting(c)) {
+		uint32_t part = t->pub.on_batch ? n - at : 1, end;
+
+		if (part > BATCH_MAX)
+			part = BATCH_MAX;
+		if (part > 1 && serve_part(w, c, at, part, true)) {
+			at += part;
+			continue;
+		}
+		/* One message, or a batch that failed: message by message. */
+		end = at + part;
+		while (at < end && !resting(c) && serve_part(w, c, at, 1, false))
+			at++;
+		if (at < end)
+			break;
+	}
+	window_keep(w, c, at, n);
+}
+
+/* ── the actor ── */
+
+static void check_waiters(struct worker *w, struct cell *c)
+{
+	uint64_t word = load_relaxed(&c->mailbox.word);
+
+	if (__builtin_expect(word & MB_WAIT, 0) &&
+	    mailbox_depth(&c->mailbox) <= cell_type(w->fixed.sched, c)->half)
+		sched_wake_waiters(&w->mine.port, mailbox_take_waiters(&c->mailbox));
+}
+
+enum next { AGAIN, GONE };
+
+static enum next nothing_waits(struct worker *w, struct cell *c, struct type *t)
+{
+	uint64_t word = load_relaxed(&c->mailbox.word);
+
+	if (word & MB_WAIT)
+		sched_wake_waiters(&w->mine.port, mailbox_take_waiters(&c->mailbox));
+	if (word & (MB_WAIT | MB_SYS))
+		return AGAIN;
+	if (c->flags & (CELL_STOP | CELL_BROKEN))
+		return life_deactivate(w, c) ? GONE : AGAIN;
+	store_relaxed(&c->last_active, (uint32_t)(w->mine.now_ms / 100));
+	return mailbox_idle(&c->mailbox, &w->mine.port.room, t->shared) ? GONE : AGAIN;
+}
+
+static uint32_t fill_window(struct worker *w, struct cell *c, struct type *t, struct slot *first)
+{
+	uint32_t n = 1, max = t->coalesces ? WINDOW_MAX : BATCH_MAX;
+
+	w->mine.window[0] = first;
+	while (n < max && mailbox_take(&c->mailbox, &w->mine.port.room, t->shared,
+				       &w->mine.window[n]) == MB_TAKEN)
+		n++;
+	return n;
+}
+
+static void activate(struct worker *w, struct cell *c)
+{
+	if (life_activate(w, c))
+		after_turn(w, c, NOH_OK);
+}
+
+static struct cell *serve_taken(struct worker *w, struct cell *c, struct type *t, struct slot *slot,
+				struct effect **in_hand, uint32_t *budget)
+{
+	uint32_t n;
+
+	if (!t->windowed || (c->flags & (CELL_FORCE | CELL_BROKEN)))
+		return serve_slot(w, c, slot, *budget, in_hand);
+	n = fill_window(w, c, t, slot);
+	serve_window(w, c, t, n);
+	*budget = *budget > n ? *budget - n + 1 : 1;
+	return NULL;
+}
+
+/* Serve c; returns the actor to go on with, or NULL. */
+static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_hand,
+			  uint32_t *budget)
+{
+	struct type *t = cell_type(w->fixed.sched, c);
+
+	for (;;) {
+		struct cell *next = NULL;
+		struct slot *slot;
+
+		if (__builtin_expect(load_relaxed(&c->mailbox.word) & MB_SYS, 0))
+			serve_sys_lane(w, c);
+		if (__builtin_expect(resting(c), 0)) {
+			if (rest(w, c))
+				return NULL;
+			continue;
+		}
+		if (__builtin_expect(load_relaxed(&c->life) != NOH_ACTIVE, 0) &&
+		    !(c->flags & CELL_BROKEN)) {
+			activate(w, c);
+			continue;
+		}
+		if (*in_hand) {
+			next = serve_hand(w, c, *budget, in_hand);
+		} else if (__builtin_expect(c->ext && c->ext->redo, 0)) {
+			serve_redo(w, c);
+		} else {
+			switch (mailbox_take(&c->mailbox, &w->mine.port.room, t->shared, &slot)) {
+			case MB_TAKEN:
+				next = serve_taken(w, c, t, slot, in_hand, budget);
+				break;
+			case MB_EMPTY:
+				if (nothing_waits(w, c, t) == GONE)
+					return NULL;
+				continue;
+			case MB_UNPUBLISHED:
+				cpu_relax();
+				sched_enqueue(&w->mine.port, c);
+				return NULL;
+			}
+		}
+		if (next) {
+			(*budget)--;
+			return next;
+		}
+		check_waiters(w, c);
+		if (--*budget == 0) {
+			sched_enqueue(&w->mine.port, c);
+			return NULL;
+		}
+	}
+}
+
+void sched_serve(struct worker *w, struct cell *c)
+{
+	struct effect *in_hand = NULL;
+	uint32_t budget = SLICE;
+
+	while (c) {
+		store_relaxed(&w->shown.running, cell_number(w->fixed.sched, c));
+		c = serve(w, c, &in_hand, &budget);
+	}
+	store_relaxed(&w->shown.running, 0);
+}

@@ -1,0 +1,798 @@
+/* sched/turn.c - what a hook may do, and its end: everything at once, or nothing (P4).
+ *
+ * State changes go to a copy, messages and answers to a list, entries of the key-value part are
+ * changed in place with an undo log, schedules enter the wheel but not the actor. turn_commit makes
+ * all of it real, in the order sent; turn_undo leaves no trace. Nothing of a turn is visible to
+ * another thread before its commit, so a turn that hangs holds up nobody it has written to.
+ *
+ * Hand-off: if the actor has nothing left to do and the last message it sent is for an idle actor,
+ * commit claims that actor and the worker goes on with it at once, message in hand: no ring, no run
+ * queue. The claim comes before the sender is released, so nobody's later message can overtake (P3).
+ */
+#include "sched/sched.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ── bodies ── */
+
+const void *turn_body(const struct msg *m)
+{
+	return m->len > MSG_INLINE ? m->body.big : m->body.bytes;
+}
+
+bool msg_set_body(struct msg *m, const void *body, size_t len)
+{
+	m->len = (uint32_t)len;
+	if (len <= MSG_INLINE) {
+		if (len)
+			memcpy(m->body.bytes, body, len);
+		return true;
+	}
+	m->body.big = mem_alloc(len);
+	if (!m->body.big)
+		return false;
+	memcpy(m->body.big, body, len);
+	return true;
+}
+
+static void msg_free_body(struct msg *m)
+{
+	if (m->len > MSG_INLINE)
+		mem_free(m->body.big, m->len);
+}
+
+/* ── begin, commit, undo ── */
+
+void turn_begin(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t count)
+{
+	struct noh_turn *t = &w->mine.turn;
+
+	t->cell = c;
+	t->type = cell_type(t->sched, c);
+	t->msgs = msgs;
+	t->msg_count = count;
+	t->flags = 0;
+	t->replied = 0;
+	t->state = NULL;
+	t->fx = &w->mine.fx[w->mine.fx_at];
+	t->block_on = 0;
+	t->full_on = 0;
+	t->wait_token = 0;
+	t->serial++;
+	t->now_ms = w->mine.now_ms;
+	t->address_ready = false;
+	t->reason[0] = 0;
+	if (t->type->reads && count && t->type->pub.kinds && msgs[0].kind < t->type->pub.kind_count &&
+	    (t->type->pub.kinds[msgs[0].kind].flags & NOH_KIND_READ))
+		t->flags = TURN_READONLY;
+}
+
+/* With read-only kinds the state is copied by readers on other threads at any time: a version that
+ * is odd while it changes, and word-sized atomic copies, make a torn one visible to them. */
+void turn_publish_state(struct cell *c, struct type *ty, const void *state)
+{
+	uint8_t *to = body_state(ty, c->body);
+
+	if (!ty->reads) {
+		memcpy(to, state, ty->pub.state_size);
+		return;
+	}
+	atomic_u64 *version = (atomic_u64 *)(void *)c->body->data;
+	atomic_u64 *words = (atomic_u64 *)(void *)to;
+	uint64_t    v = load_relaxed(version);
+	size_t      n = (ty->pub.state_size + 7u) / 8;
+
+	(void)swap_acq_rel(version, v + 1);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t x = 0;
+		size_t   left = ty->pub.state_size - i * 8;
+
+		memcpy(&x, (const uint8_t *)state + i * 8, left < 8 ? left : 8);
+		store_release(&words[i], x);
+	}
+	store_release(version, v + 2);
+}
+
+static void apply_schedules(struct worker *w, struct noh_turn *t)
+{
+	struct ext *x = t->cell->ext;
+	uint64_t    self = ref_make(cell_number(t->sched, t->cell),
+				    load_relaxed(&t->cell->mailbox.gen)).bits;
+
+	for (uint32_t i = 0; i < t->op_count; i++) {
+		struct schedule_op *op = &t->ops[i];
+		uint32_t at = 0;
+
+		while (at < x->schedule_count && x->schedules[at].kind != op->kind)
+			at++;
+		if (at < x->schedule_count) {
+			struct schedule old = x->schedules[at];
+
+			x->schedules[at] = x->schedules[--x->schedule_count];
+			clock_cancel(t->sched, old.worker, old.entry, self, old.serial);
+		}
+		if (!op->add)
+			continue;
+		must(x->schedule_count < x->schedule_room);
+		x->schedules[x->schedule_count++] = (struct schedule){
+			.due_ms = op->due_ms, .period_ms = op->period_ms, .serial = op->serial,
+			.kind = op->kind, .entry = op->entry, .worker = op->worker };
+		/* It may have come due, and been found unknown, before the turn ended. */
+		if (op->due_ms <= sched_now_ms(w)) {
+			struct sysmsg *n = node_take(&w->mine.port, SYS_TIMER);
+
+			if (n) {
+				n->token = op->serial;
+				sched_sys(&w->mine.port, t->cell,
+					  load_relaxed(&t->cell->mailbox.gen), n);
+			}
+		}
+	}
+	t->op_count = 0;
+}
+
+static void answer(struct port *p, uint64_t token, int status, const struct msg *m)
+{
+	if (!pending_complete(p, token, status, m ? turn_body(m) : NULL, m ? m->len : 0))
+		count_one(&p->late_answers, 1);
+}
+
+static void publish(struct port *p, struct effect *e)
+{
+	struct sched *s = p->sched;
+
+	if (e->op == FX_ANSWER) {
+		answer(p, e->msg.reply, e->status, &e->msg);
+		msg_free_body(&e->msg);
+	} else if (e->op == FX_SPAWN) {
+		struct sysmsg *n = node_take(p, SYS_SPAWN);
+
+		if (n) {
+			n->token = e->msg.reply;
+			sched_sys(p, cell_at(s, e->cell), e->gen, n);
+		}
+	} else {
+		struct cell *to = cell_at(s, e->cell);
+		int rc = sched_deliver(p, to, e->gen, &e->msg);
+
+		if (rc != NOH_OK) {
+			count_one(&p->dead_letters, 1);
+			if (e->msg.reply)
+				answer(p, e->msg.reply, rc, NULL);
+			msg_free_body(&e->msg);
+		}
+	}
+}
+
+static void answer_the_rest(struct worker *w, struct noh_turn *t, int status)
+{
+	for (uint32_t i = 0; i < t->msg_count; i++)
+		if (t->msgs[i].reply_to && !(t->replied >> i & 1))
+			answer(&w->mine.port, t->msgs[i].reply_to, status, NULL);
+}
+
+void turn_commit(struct worker *w, bool may_hand_off, struct effect **handed)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct effects  *fx = t->fx;
+	struct cell     *c = t->cell;
+	uint32_t         n = fx->count;
+
+	*handed = NULL;
+	if (t->state && !(t->flags & TURN_READONLY)) {
+		turn_publish_state(c, t->type, t->state);
+		c->flags |= CELL_DIRTY;
+	}
+	if (__builtin_expect(t->flags & (TURN_KV | TURN_TIMERS | TURN_STOP), 0)) {
+		kv_commit(&t->kv_log);
+		if (t->op_count)
+			apply_schedules(w, t);
+		if (t->flags & TURN_STOP)
+			c->flags |= CELL_STOP;
+		if (t->flags & (TURN_KV | TURN_TIMERS))
+			c->flags |= CELL_DIRTY;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct effect *e = &fx->list[i];
+
+		if (i + 1 == n && may_hand_off && e->op == FX_TELL &&
+		    cell_at(t->sched, e->cell) != c &&
+		    mailbox_claim(&cell_at(t->sched, e->cell)->mailbox, e->gen)) {
+			*handed = e;
+			w->mine.fx_at ^= 1;
+			break;
+		}
+		publish(&w->mine.port, e);
+	}
+	fx->count = 0;
+	if (t->replied != (t->msg_count >= 64 ? UINT64_MAX : (UINT64_C(1) << t->msg_count) - 1))
+		answer_the_rest(w, t, NOH_OK);
+}
+
+void turn_undo(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
+	uint64_t self = ref_make(cell_number(t->sched, t->cell),
+				 load_relaxed(&t->cell->mailbox.gen)).bits;
+
+	for (uint32_t i = 0; i < t->fx->count; i++) {
+		struct effect *e = &t->fx->list[i];
+
+		if (e->op == FX_TELL && e->msg.reply)
+			pending_drop(&w->mine.port, e->msg.reply);
+		if (e->op != FX_SPAWN)
+			msg_free_body(&e->msg);
+	}
+	t->fx->count = 0;
+	if (t->cell->ext)
+		kv_rollback(&t->cell->ext->kv, &t->kv_log);
+	for (uint32_t i = 0; i < t->op_count; i++)
+		if (t->ops[i].add)
+			clock_cancel(t->sched, t->ops[i].worker, t->ops[i].entry, self,
+				     t->ops[i].serial);
+	t->op_count = 0;
+}
+
+void turn_free(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
+
+	for (int i = 0; i < 2; i++)
+		mem_free(w->mine.fx[i].list, w->mine.fx[i].room * sizeof(struct effect));
+	mem_free(t->ops, t->op_room * sizeof *t->ops);
+}
+
+/* ── who and where ── */
+
+noh_box *noh_turn_box(noh_turn *t) { return t->sched->box; }
+void *noh_user(noh_turn *t) { return t->type->pub.user; }
+uint64_t noh_now_ms(noh_turn *t) { return t->now_ms; }
+bool noh_cancelled(noh_turn *t) { return load_relaxed(&t->sched->stopping) != 0; }
+
+noh_actor noh_self(noh_turn *t)
+{
+	return ref_make(cell_number(t->sched, t->cell), load_relaxed(&t->cell->mailbox.gen));
+}
+
+const char *noh_address(noh_turn *t)
+{
+	if (!t->address_ready) {
+		cell_address(t->sched, t->cell, t->address);
+		t->address_ready = true;
+	}
+	return t->address;
+}
+
+const char *noh_id(noh_turn *t)
+{
+	return noh_address(t) + t->type->name_len + 1;
+}
+
+noh_actor noh_parent(noh_turn *t)
+{
+	return !(t->flags & TURN_OUTSIDE) && t->cell->ext ? t->cell->ext->parent : (noh_actor){ 0 };
+}
+
+const void *noh_look(noh_turn *t)
+{
+	return t->state ? t->state : body_state(t->type, t->cell->body);
+}
+
+void *noh_state(noh_turn *t)
+{
+	if (!t->state) {
+		t->state = t->worker->mine.scratch;
+		memcpy(t->state, body_state(t->type, t->cell->body), t->type->pub.state_size);
+	}
+	return t->state;
+}
+
+/* ── sending ── */
+
+static int read_only(noh_turn *t)
+{
+	return error_set(NOH_EREADONLY, "%s: a read-only message kind cannot change anything",
+			 noh_address(t));
+}
+
+static struct effect *effect_new(noh_turn *t)
+{
+	struct effects *fx = t->fx;
+
+	if (__builtin_expect(fx->count == fx->room, 0)) {
+		uint32_t room = fx->room ? fx->room * 2 : 64;
+		struct effect *list = room > EFFECTS_MAX ? NULL : mem_aligned(CACHE_LINE,
+									     room * sizeof *list);
+		if (!list)
+			return NULL;
+		if (fx->count)
+			memcpy(list, fx->list, fx->count * sizeof *list);
+		mem_free(fx->list, fx->room * sizeof *list);
+		fx->list = list;
+		fx->room = room;
+	}
+	return &fx->list[fx->count];
+}
+
+/* How many messages this turn has for `cell` already, and one more. */
+static uint32_t sends_to(noh_turn *t, uint32_t cell)
+{
+	struct effects *fx = t->fx;
+	struct pending_sends *table = t->worker->mine.sends;
+	uint32_t n = 0;
+
+	if (fx->count < 4) {
+		for (uint32_t i = 0; i < fx->count; i++)
+			n += fx->list[i].op == FX_TELL && fx->list[i].cell == cell;
+		return n;
+	}
+	for (uint32_t i = fx->count == 4 ? 0 : fx->count; i <= fx->count; i++) {
+		uint32_t to = i == fx->count ? cell : fx->list[i].cell;
+		struct pending_sends *e = &table[to % PENDING_TABLE];
+
+		if (e->cell != to || e->serial != t->serial)
+			*e = (struct pending_sends){ .cell = to, .serial = t->serial };
+		n = e->count++;
+	}
+	return n;
+}
+
+static void note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen)
+{
+	if (*on == 0 && cell_at(t->sched, cell) != t->cell) {
+		*on = cell;
+		*on_gen = gen;
+	}
+}
+
+/* The mailbox's full mode acts here, at the send call. */
+static int room_for(noh_turn *t, struct cell *c, struct type *ty, uint32_t number, uint32_t gen,
+		    uint64_t word)
+{
+	int64_t waiting = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
+	int64_t n = (waiting > 0 ? waiting : 0) + sends_to(t, number);
+
+	if (__builtin_expect(n < (int64_t)ty->capacity, 1) || ty->pub.full_mode == NOH_DROP_OLDEST)
+		return NOH_OK;
+	if (ty->pub.full_mode == NOH_BLOCK) {
+		if (n < (int64_t)ty->hard) {
+			note_full(t, &t->block_on, &t->block_gen, number, gen);
+			return NOH_OK;
+		}
+		note_full(t, &t->full_on, &t->full_gen, number, gen);
+	}
+	count_one(&t->worker->mine.port.types[ty->index].refused, 1);
+	return NOH_FULL;
+}
+
+static int check_kind(struct type *ty, uint32_t kind)
+{
+	if (!ty->pub.kinds)
+		return NOH_OK;
+	if (kind >= ty->pub.kind_count)
+		return error_set(NOH_EKIND, "type %s has no message kind %u: it has %u", ty->name, kind,
+				 ty->pub.kind_count);
+	if (ty->pub.kinds[kind].flags & NOH_KIND_TIMER)
+		return error_set(NOH_EKIND, "kind %s of type %s comes from its own schedule only",
+				 ty->pub.kinds[kind].name ? ty->pub.kinds[kind].name : "?", ty->name);
+	return NOH_OK;
+}
+
+static int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,
+		size_t len, uint64_t reply)
+{
+	struct sched *s = t->sched;
+	struct cell  *c = cell_at(s, number);
+	uint64_t      word = load_acquire(&c->mailbox.word);
+	int           rc;
+
+	if (load_relaxed(&c->mailbox.gen) != gen || mb_state(word) == MB_DEAD)
+		return error_set(NOH_EGONE, "the reference is stale: its actor went back to storage; "
+				 "send to its address");
+	struct type *ty = cell_type(s, c);
+
+	if (ty->pub.kinds && (rc = check_kind(ty, kind)) != NOH_OK)
+		return rc;
+	if (len > s->max_message)
+		return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len,
+				 s->max_message);
+	struct effect *e = effect_new(t);
+
+	if (!e)
+		return error_set(NOH_ENOMEM, "%s: no memory for another message of this turn (%u so far)",
+				 noh_address(t), t->fx->count);
+	rc = room_for(t, c, ty, number, gen, word);
+	if (rc != NOH_OK)
+		return rc;
+	if (!msg_set_body(&e->msg, body, len))
+		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", len);
+	e->op = FX_TELL;
+	e->cell = number;
+	e->gen = gen;
+	e->msg.kind = kind;
+	e->msg.reply = reply;
+	t->fx->count++;
+	return NOH_OK;
+}
+
+static bool ref_valid(noh_turn *t, noh_actor to)
+{
+	return ref_number(to) != 0 && ref_number(to) < load_relaxed(&t->sched->cells.shared.fresh);
+}
+
+int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	if (!ref_valid(t, to))
+		return error_set(NOH_EINVAL, "a reference to nobody");
+	return tell(t, ref_number(to), ref_gen(to), kind, body, len, 0);
+}
+
+static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t *gen)
+{
+	struct cell *c;
+	int rc;
+
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	rc = sched_resolve(&t->worker->mine.port, address, strlen(address), &c, gen);
+	if (rc == NOH_OK)
+		*number = cell_number(t->sched, c);
+	return rc;
+}
+
+int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
+{
+	uint32_t number, gen;
+	int rc = resolve(t, address, &number, &gen);
+
+	return rc == NOH_OK ? tell(t, number, gen, kind, body, len, 0) : rc;
+}
+
+static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,
+	       size_t len, const noh_ask_options *o, uint64_t *number_out)
+{
+	uint32_t timeout = o && o->timeout_ms ? o->timeout_ms : 30000;
+	uint64_t token;
+	int rc;
+
+	if (o && o->wait && t->wait_token)
+		return error_set(NOH_EINVAL, "%s: a turn can wait for one answer only", noh_address(t));
+	token = pending_ask(t->worker, t->cell, o ? o->answer_kind : 0, clock_due(t->sched, timeout));
+	if (!token)
+		return error_set(NOH_ENOMEM, "no memory for another ask");
+	rc = tell(t, number, gen, kind, body, len, token);
+	if (rc != NOH_OK) {
+		pending_drop(&t->worker->mine.port, token);
+		return rc;
+	}
+	if (o && o->wait) {
+		if (!cell_ext(t->cell)) {
+			t->fx->count--;
+			msg_free_body(&t->fx->list[t->fx->count].msg);
+			pending_drop(&t->worker->mine.port, token);
+			return error_set(NOH_ENOMEM, "no memory to wait for an answer");
+		}
+		t->wait_token = token;
+		t->wait_on = number;
+	}
+	if (number_out)
+		*number_out = token;
+	return NOH_OK;
+}
+
+int noh_ask(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len,
+	    const noh_ask_options *o, uint64_t *number)
+{
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	if (!ref_valid(t, to))
+		return error_set(NOH_EINVAL, "a reference to nobody");
+	return ask(t, ref_number(to), ref_gen(to), kind, body, len, o, number);
+}
+
+int noh_ask_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len,
+	       const noh_ask_options *o, uint64_t *number)
+{
+	uint32_t cell, gen;
+	int rc = resolve(t, address, &cell, &gen);
+
+	return rc == NOH_OK ? ask(t, cell, gen, kind, body, len, o, number) : rc;
+}
+
+int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
+{
+	uint32_t cell, gen;
+	int rc = resolve(t, address, &cell, &gen);
+	struct effect *e;
+
+	if (rc != NOH_OK)
+		return rc;
+	e = effect_new(t);
+	if (!e)
+		return error_set(NOH_ENOMEM, "no memory to spawn %s", address);
+	e->op = FX_SPAWN;
+	e->cell = cell;
+	e->gen = gen;
+	e->msg.reply = noh_self(t).bits;
+	e->msg.len = 0;
+	t->fx->count++;
+	if (child)
+		*child = ref_make(cell, gen);
+	return NOH_OK;
+}
+
+int noh_stop_self(noh_turn *t)
+{
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	t->flags |= TURN_STOP;
+	return NOH_OK;
+}
+
+int noh_fail(noh_turn *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(t->reason, sizeof t->reason, format, args);
+	va_end(args);
+	return NOH_EFAILED;
+}
+
+void noh_log(noh_turn *t, int level, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	sched_logf(t->sched, level, noh_address(t), "%s", line);
+}
+
+/* ── answering ── */
+
+static int add_answer(noh_turn *t, uint64_t token, int status, const void *body, size_t len)
+{
+	struct effect *e;
+
+	if (len > t->sched->max_message)
+		return error_set(NOH_ETOOBIG, "answer of %zu bytes: the limit is %u", len,
+				 t->sched->max_message);
+	e = effect_new(t);
+	if (!e || !msg_set_body(&e->msg, body, len))
+		return error_set(NOH_ENOMEM, "no memory for an answer of %zu bytes", len);
+	e->op = FX_ANSWER;
+	e->status = status;
+	e->msg.reply = token;
+	t->fx->count++;
+	return NOH_OK;
+}
+
+static int answer_outside(noh_turn *t, const void *body, size_t len)
+{
+	size_t n = len < t->answer_room ? len : t->answer_room;
+
+	if (n)
+		memcpy(t->answer, body, n);
+	t->answer_len = len;
+	t->replied = 1;
+	return NOH_OK;
+}
+
+int noh_reply_to(noh_turn *t, const noh_msg *m, const void *body, size_t len)
+{
+	ptrdiff_t i = m - t->msgs;
+	int rc;
+
+	if (i < 0 || i >= (ptrdiff_t)t->msg_count)
+		return error_set(NOH_EINVAL, "not a message of this turn");
+	if (t->replied >> i & 1)
+		return error_set(NOH_EREPLIED, "%s has answered this message already", noh_address(t));
+	if (t->flags & TURN_OUTSIDE)
+		return answer_outside(t, body, len);
+	if (!m->reply_to)
+		return NOH_NOBODY;
+	rc = add_answer(t, m->reply_to, NOH_OK, body, len);
+	if (rc == NOH_OK)
+		t->replied |= UINT64_C(1) << i;
+	return rc;
+}
+
+int noh_reply(noh_turn *t, const void *body, size_t len)
+{
+	if (t->msg_count == 0)
+		return NOH_NOBODY;
+	return noh_reply_to(t, &t->msgs[0], body, len);
+}
+
+noh_promise noh_defer(noh_turn *t, const noh_msg *m)
+{
+	ptrdiff_t i = m - t->msgs;
+
+	if (i < 0 || i >= (ptrdiff_t)t->msg_count || !m->reply_to || (t->replied >> i & 1) ||
+	    (t->flags & TURN_READONLY))
+		return (noh_promise){ 0 };
+	t->replied |= UINT64_C(1) << i;
+	return (noh_promise){ m->reply_to };
+}
+
+int noh_answer(noh_turn *t, noh_promise promise, int status, const void *body, size_t len)
+{
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	if (!pending_waits(t->sched, promise.bits))
+		return NOH_NOBODY;
+	return add_answer(t, promise.bits, status, body, len);
+}
+
+/* ── schedules ── */
+
+#define YEAR_MS (UINT64_C(366) * 24 * 3600 * 1000)
+
+static struct schedule_op *op_new(noh_turn *t)
+{
+	if (t->op_count == t->op_room) {
+		uint32_t room = t->op_room ? t->op_room * 2 : 8;
+		struct schedule_op *ops = mem_alloc(room * sizeof *ops);
+
+		if (!ops)
+			return NULL;
+		if (t->op_count)
+			memcpy(ops, t->ops, t->op_count * sizeof *ops);
+		mem_free(t->ops, t->op_room * sizeof *ops);
+		t->ops = ops;
+		t->op_room = room;
+	}
+	return &t->ops[t->op_count];
+}
+
+/* Room for what this turn may add, so that commit cannot fail. */
+static struct ext *schedule_room(noh_turn *t)
+{
+	struct ext *x = cell_ext(t->cell);
+	uint32_t need = x ? x->schedule_count + t->op_count + 1 : 0;
+
+	if (x && need > x->schedule_room) {
+		uint32_t room = need < 4 ? 4 : need * 2;
+		struct schedule *list = mem_alloc(room * sizeof *list);
+
+		if (!list)
+			return NULL;
+		if (x->schedule_count)
+			memcpy(list, x->schedules, x->schedule_count * sizeof *list);
+		mem_free(x->schedules, x->schedule_room * sizeof *list);
+		x->schedules = list;
+		x->schedule_room = room;
+	}
+	return x;
+}
+
+static int schedule(noh_turn *t, uint32_t kind, uint64_t delay, uint64_t period)
+{
+	struct schedule_op *op;
+	struct ext *x;
+
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	if (delay > YEAR_MS)
+		return error_set(NOH_EINVAL, "%s: a schedule of %llu ms: at most a year is allowed",
+				 noh_address(t), (unsigned long long)delay);
+	if (t->type->pub.kinds && kind >= t->type->pub.kind_count)
+		return error_set(NOH_EKIND, "type %s has no message kind %u", t->type->name, kind);
+	x = schedule_room(t);
+	op = x ? op_new(t) : NULL;
+	if (!op)
+		return error_set(NOH_ENOMEM, "no memory for a schedule of %s", noh_address(t));
+	*op = (struct schedule_op){ .due_ms = clock_due(t->sched, delay), .period_ms = period,
+				    .serial = ++x->next_serial, .kind = kind, .add = true,
+				    .worker = t->worker->fixed.index };
+	op->entry = clock_add(t->worker, op->due_ms, noh_self(t).bits, op->serial);
+	if (!op->entry)
+		return error_set(NOH_ENOMEM, "no memory for a schedule of %s", noh_address(t));
+	t->op_count++;
+	t->flags |= TURN_TIMERS;
+	return NOH_OK;
+}
+
+int noh_schedule_once(noh_turn *t, uint32_t kind, uint64_t delay_ms)
+{
+	return schedule(t, kind, delay_ms, 0);
+}
+
+int noh_schedule_every(noh_turn *t, uint32_t kind, uint64_t interval_ms)
+{
+	if (interval_ms == 0)
+		return error_set(NOH_EINVAL, "%s: an interval of 0 ms", noh_address(t));
+	return schedule(t, kind, interval_ms, interval_ms);
+}
+
+int noh_schedule_cancel(noh_turn *t, uint32_t kind)
+{
+	struct schedule_op *op;
+
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	if (!t->cell->ext)
+		return NOH_OK;
+	op = op_new(t);
+	if (!op)
+		return error_set(NOH_ENOMEM, "no memory to cancel a schedule of %s", noh_address(t));
+	*op = (struct schedule_op){ .kind = kind, .add = false };
+	t->op_count++;
+	t->flags |= TURN_TIMERS;
+	return NOH_OK;
+}
+
+/* ── key-value part ── */
+
+int noh_kv_get(noh_turn *t, const void *key, size_t key_len, const void **value, size_t *value_len)
+{
+	const struct kv_node *n;
+
+	if (t->flags & TURN_OUTSIDE)
+		return error_set(NOH_EREADONLY, "%s: a read-only call beside the mailbox sees the state, "
+				 "not the key-value part", noh_address(t));
+	n = t->cell->ext ? kv_get(&t->cell->ext->kv, key, key_len) : NULL;
+	if (!n)
+		return NOH_END;
+	*value = kv_value(n);
+	*value_len = n->vlen;
+	return NOH_OK;
+}
+
+int noh_kv_next(noh_turn *t, const void **key, size_t *key_len, const void **value,
+		size_t *value_len)
+{
+	const struct kv_node *n;
+
+	if (t->flags & TURN_OUTSIDE)
+		return error_set(NOH_EREADONLY, "%s: a read-only call beside the mailbox sees the state, "
+				 "not the key-value part", noh_address(t));
+	n = t->cell->ext ? kv_next(&t->cell->ext->kv, *key, *key_len) : NULL;
+	if (!n)
+		return NOH_END;
+	*key = kv_key(n);
+	*key_len = n->klen;
+	*value = kv_value(n);
+	*value_len = n->vlen;
+	return NOH_OK;
+}
+
+static int kv_result(noh_turn *t, int rc)
+{
+	if (rc == NOH_EINVAL)
+		return error_set(rc, "%s: a key has 1 to %d bytes", noh_address(t), KV_KEY_MAX);
+	if (rc == NOH_ENOMEM)
+		return error_set(rc, "%s: no memory for an entry", noh_address(t));
+	return rc;
+}
+
+int noh_kv_put(noh_turn *t, const void *key, size_t key_len, const void *value, size_t value_len)
+{
+	struct ext *x;
+
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	x = cell_ext(t->cell);
+	if (!x)
+		return kv_result(t, NOH_ENOMEM);
+	if (!x->kv.root)
+		x->kv.seed = t->sched->seed;
+	t->flags |= TURN_KV;
+	return kv_result(t, kv_put(&x->kv, &t->kv_log, key, key_len, value, value_len));
+}
+
+int noh_kv_delete(noh_turn *t, const void *key, size_t key_len)
+{
+	if (t->flags & TURN_READONLY)
+		return read_only(t);
+	if (!t->cell->ext)
+		return NOH_END;
+	t->flags |= TURN_KV;
+	return kv_result(t, kv_delete(&t->cell->ext->kv, &t->kv_log, key, key_len));
+}

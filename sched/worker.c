@@ -1,0 +1,339 @@
+/* sched/worker.c - one round of a worker, the loop around it, and the watchdog.
+ *
+ * sched_pass is a step that a test can call by itself. The loop decides what to do when there is
+ * nothing to do: take from a partner (spread.h), spin for a moment, sleep.
+ *
+ * Sleeping: announce, look again, sleep (park.h). What can wake a sleeper: an inbox push, an offer, a
+ * timer put into its wheel from elsewhere, the watchdog, stop. Each puts its thing down first and
+ * wakes then.
+ */
+#include "sched/sched.h"
+
+#include <string.h>
+
+#define PASS_ITEMS 64
+#define CLOCK_EVERY 32                 /* messages between two looks at the clock */
+#define PASS_NS 200000u
+#define SPIN_NS 10000u
+#define WATCH_NS 4000000u
+#define WATCH_QUIET_TICKS 25
+
+static void tick(struct worker *w)
+{
+	w->mine.now_ns = clock_now_ns(&w->fixed.sched->clock);
+	w->mine.now_ms = w->mine.now_ns / 1000000u;
+}
+
+uint64_t sched_now_ms(struct worker *w)
+{
+	return clock_now_ns(&w->fixed.sched->clock) / 1000000u;
+}
+
+/* Oldest first, into my own queue. */
+static uint32_t empty_inbox(struct worker *w, struct inbox *in)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t n = inbox_take(in), oldest = 0, count = 0;
+
+	while (n) {
+		struct cell *c = cell_at(s, n);
+		uint32_t next = load_relaxed(&c->mailbox.link);
+
+		store_relaxed(&c->mailbox.link, oldest);
+		oldest = n;
+		n = next;
+	}
+	while (oldest) {
+		struct cell *c = cell_at(s, oldest);
+		uint32_t next = load_relaxed(&c->mailbox.link);
+
+		sched_enqueue(&w->mine.port, c);
+		oldest = next;
+		count++;
+	}
+	return count;
+}
+
+/* The cells that come next: their lines and bodies should be here when their turn is. */
+static void look_ahead(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t far = runq_peek(&w->runq, 8), near = runq_peek(&w->runq, 3);
+
+	if (far)
+		__builtin_prefetch(cell_at(s, far), 1);
+	if (near)
+		__builtin_prefetch(cell_at(s, near)->body, 1);
+}
+
+static uint32_t run_some(struct worker *w)
+{
+	uint64_t start = w->mine.now_ns, looked = load_relaxed(&w->shown.counts.messages);
+	uint32_t n, ran = 0;
+
+	while (ran < PASS_ITEMS && (n = runq_take(&w->runq)) != 0) {
+		uint64_t done;
+
+		look_ahead(w);
+		sched_serve(w, cell_at(w->fixed.sched, n));
+		ran++;
+		done = load_relaxed(&w->shown.counts.messages);
+		if (done - looked >= CLOCK_EVERY) {
+			looked = done;
+			tick(w);
+			if (w->mine.now_ns - start > PASS_NS)
+				break;
+		}
+	}
+	return ran;
+}
+
+/* Everything a stuck worker would do if it were not. */
+static uint32_t help_stuck(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < s->worker_count; i++) {
+		struct worker *o = &s->workers[i];
+
+		if (o == w || !load_relaxed(&o->shared.stuck))
+			continue;
+		done += empty_inbox(w, &o->shared.inbox);
+		while (runq_length(&o->runq) && spread_steal(w, o))
+			done++;
+		done += clock_advance(o, w);
+	}
+	return done;
+}
+
+uint32_t sched_pass(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t work = 0;
+
+	tick(w);
+	count_one(&w->shown.counts.passes, 1);
+	if (w->mine.now_ms >= clock_next_ms(w))
+		work += clock_advance(w, w);
+	work += empty_inbox(w, &w->shared.inbox);
+	work += run_some(w);
+	work += life_sweep(w);
+	if (__builtin_expect(load_relaxed(&s->stopping) == 2, 0))
+		work += life_sweep_all(w);
+	if (__builtin_expect(load_relaxed(&s->stuck_workers) != 0, 0))
+		work += help_stuck(w);
+	graves_close(&w->mine.port);
+	epoch_poll(&w->mine.port.epoch);
+	return work;
+}
+
+bool sched_has_work(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+
+	return inbox_has(&w->shared.inbox) || runq_length(&w->runq) ||
+	       load_seq_cst(&w->shared.spread.offer) ||
+	       sched_now_ms(w) >= load_seq_cst(&w->shown.next_timer_ms) ||
+	       (load_relaxed(&s->stopping) == 2 &&
+		load_seq_cst(&s->sweep_next) <= load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS) ||
+	       load_seq_cst(&s->stopping) == 3;
+}
+
+static uint64_t sleep_ns(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint64_t timer = clock_next_ms(w), nap = spread_nap_ns(w), now = clock_now_ns(&s->clock);
+	uint64_t until = timer == UINT64_MAX ? UINT64_MAX : timer * 1000000u;
+
+	if (w->fixed.index == 0 && load_relaxed(&s->next_sweep_ds) != UINT64_MAX) {
+		uint64_t sweep = load_relaxed(&s->next_sweep_ds) * 100000000u;
+
+		until = sweep < until ? sweep : until;
+	}
+	if (load_relaxed(&s->stuck_workers) && nap > WATCH_NS)
+		nap = WATCH_NS;
+	if (w->mine.port.epoch.n_pending && nap > 10000000u)
+		nap = 10000000u;         /* the dead want to be buried */
+	if (until == UINT64_MAX)
+		return nap;
+	until = until > now ? until - now : 1;
+	return until < nap ? until : nap;
+}
+
+static void sleep_now(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t deep = 1;
+
+	park_announce(&w->shared.park);
+	add_seq_cst(&s->sleepers, 1);
+	if (sched_has_work(w)) {
+		park_cancel(&w->shared.park);
+	} else {
+		count_one(&w->shown.counts.parks, 1);
+		park_sleep(&w->shared.park, sleep_ns(w));
+		count_one(&w->shown.counts.wakeups, 1);
+	}
+	add_seq_cst(&s->sleepers, UINT32_MAX);
+	if (load_seq_cst(&s->watch_event) == 1 && cas_seq_cst(&s->watch_event, &deep, 0))
+		futex_wake_all(&s->watch_event);
+	tick(w);
+	spread_restart(w);
+}
+
+static bool steal_some(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+
+	if (!spread_may_steal(w) || s->worker_count < 2)
+		return false;
+	w->mine.rng ^= w->mine.rng << 13;
+	w->mine.rng ^= w->mine.rng >> 7;
+	w->mine.rng ^= w->mine.rng << 17;
+	uint32_t i = (uint32_t)(w->mine.rng >> 33) % (s->worker_count - 1);
+	struct worker *o = &s->workers[(w->fixed.index + 1 + i) % s->worker_count];
+
+	return runq_length(&o->runq) > 1 && spread_steal(w, o) > 0;
+}
+
+/* True: something came up while spinning. */
+static bool spin(struct worker *w)
+{
+	uint64_t until = w->mine.now_ns + SPIN_NS;
+
+	do {
+		for (int i = 0; i < 16; i++) {
+			cpu_relax();
+			if (load_relaxed(&w->shared.inbox.top))
+				return true;
+		}
+		if (steal_some(w))
+			return true;
+		tick(w);
+	} while (w->mine.now_ns < until);
+	return false;
+}
+
+void sched_loop(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+
+	sched_set_self(w);
+	while (load_acquire(&s->stopping) < 3) {
+		bool rests = false;
+
+		if (sched_pass(w)) {
+			spread_measure(w);
+			spread_offer(w);
+			rests = spread_verdict(w);
+			if (!rests)
+				continue;
+		} else {
+			rests = spread_verdict(w);
+			if (!rests && spin(w))
+				continue;
+		}
+		if (!rests)
+			spread_slept(w);
+		sleep_now(w);
+		store_relaxed(&s->awake, w->fixed.index + 1);
+		if (!spread_rejoin(w))
+			(void)spread_accept(w);
+	}
+	sched_set_self(NULL);
+}
+
+void sched_wake_all(struct sched *s)
+{
+	uint32_t deep = 1;
+
+	for (uint32_t i = 0; i < s->worker_count; i++)
+		park_wake(&s->workers[i].shared.park);
+	if (cas_seq_cst(&s->watch_event, &deep, 0))
+		futex_wake_all(&s->watch_event);
+}
+
+/* ── the watchdog ── */
+
+struct watched {
+	uint64_t turns, since_ns;
+	uint32_t running;
+	bool     reported;
+};
+
+static void report_slow(struct sched *s, uint32_t cell, uint64_t ms)
+{
+	struct port *p = sched_port(s);
+	struct cell *c = cell_at(s, cell);
+	char address[ADDRESS_MAX + 1] = "";
+
+	epoch_enter(&p->epoch);
+	if (mb_state(load_acquire(&c->mailbox.word)) != MB_DEAD)
+		cell_address(s, c, address);
+	epoch_leave(&p->epoch);
+	sched_port_done(p);
+	sched_logf(s, NOH_WARN, address, "its turn has been running for %llu ms",
+		   (unsigned long long)ms);
+}
+
+static void wake_one(struct sched *s)
+{
+	for (uint32_t i = 0; i < s->worker_count; i++)
+		if (park_wake(&s->workers[i].shared.park))
+			return;
+}
+
+static void watch_worker(struct sched *s, struct worker *w, struct watched *seen, uint64_t now)
+{
+	uint64_t turns = load_relaxed(&w->shown.counts.turns);
+	uint32_t running = load_relaxed(&w->shown.running);
+	bool     stuck = running && running == seen->running && turns == seen->turns;
+
+	if (!stuck) {
+		*seen = (struct watched){ .turns = turns, .running = running, .since_ns = now };
+		if (load_relaxed(&w->shared.stuck)) {
+			store_relaxed(&w->shared.stuck, 0);
+			add_seq_cst(&s->stuck_workers, UINT32_MAX);
+		}
+		return;
+	}
+	if (!load_relaxed(&w->shared.stuck)) {
+		store_relaxed(&w->shared.stuck, 1);
+		add_seq_cst(&s->stuck_workers, 1);
+	}
+	wake_one(s);
+	uint64_t ms = (now - seen->since_ns) / 1000000u;
+	if (!seen->reported && ms >= s->slow_turn_ms) {
+		seen->reported = true;
+		add_relaxed(&w->shown.slow_turns, 1);
+		report_slow(s, running, ms);
+	}
+}
+
+/* While anybody is awake it looks every few milliseconds; when all have slept for a while it sleeps,
+ * too, until a worker wakes it. */
+void sched_watch(struct sched *s)
+{
+	struct watched *seen = mem_zalloc(s->worker_count * sizeof *seen);
+	uint32_t quiet = 0;
+
+	while (seen && load_acquire(&s->stopping) < 3) {
+		bool all_asleep = load_seq_cst(&s->sleepers) == s->worker_count;
+
+		quiet = all_asleep ? quiet + 1 : 0;
+		if (quiet > WATCH_QUIET_TICKS) {
+			store_seq_cst(&s->watch_event, 1);
+			if (load_seq_cst(&s->sleepers) == s->worker_count &&
+			    load_seq_cst(&s->stopping) < 3)
+				futex_wait(&s->watch_event, 1, UINT64_MAX);
+			store_seq_cst(&s->watch_event, 0);
+			quiet = 0;
+			continue;
+		}
+		futex_wait(&s->watch_event, 0, WATCH_NS);
+		for (uint32_t i = 0; i < s->worker_count; i++)
+			watch_worker(s, &s->workers[i], &seen[i], clock_now_ns(&s->clock));
+	}
+	mem_free(seen, 0);
+}

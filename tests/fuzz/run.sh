@@ -1,0 +1,63 @@
+#!/bin/bash
+# tests/fuzz/run.sh [target...] - fuzz whatever takes bytes from outside. FUZZ_SECONDS for each (60).
+#
+# A target is tests/fuzz/NAME_fuzz.c with LLVMFuzzerTestOneInput; it is built by clang with ASan and
+# UBSan beside the product's own sources. Seeds: tests/fuzz/NAME/ (one file each, also every input that
+# ever failed); what is found on the way stays in out/fuzz. A failing input is kept and named.
+# The last line is "N passed, N failed".
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+seconds=${FUZZ_SECONDS:-60}
+out=out/fuzz
+tools/deps.sh test || exit 1
+command -v clang >/dev/null || { echo "fuzzing needs clang, which is not to be had here" >&2; exit 1; }
+
+targets=("$@")
+[ $# -gt 0 ] || for f in tests/fuzz/*_fuzz.c; do f=${f##*/}; targets+=("${f%_fuzz.c}"); done
+flags="-std=c11 -D_GNU_SOURCE -I. -Iinclude -O1 -g -fno-omit-frame-pointer -DNOH_SANITIZED -pthread \
+	-fsanitize=address,undefined -fno-sanitize-recover=undefined"
+mkdir -p "$out/obj"
+
+# The product's sources once, with coverage for the fuzzer to follow.
+objects=()
+building=()
+for c in core/*.c mailbox/*.c sched/*.c persist/*.c; do
+	[ -e "$c" ] || continue
+	o=$out/obj/${c//\//_}.o
+	objects+=("$o")
+	[ "$o" -nt "$c" ] && [ -z "$(find core mailbox sched persist include -name '*.h' -newer "$o")" ] && continue
+	building+=("$c" "$o")
+done
+if [ ${#building[@]} -gt 0 ]; then
+	printf '%s %s\n' "${building[@]}" |
+		xargs -n 2 -P "$(nproc)" sh -c "clang $flags -fsanitize=fuzzer-no-link -c \$0 -o \$1" || exit 1
+fi
+rm -f "$out/libnoh_fuzz.a"
+ar rcs "$out/libnoh_fuzz.a" "${objects[@]}" || exit 1
+
+passed=0 failed=0
+for t in "${targets[@]}"; do
+	corpus=$out/$t.corpus
+	found=$out/$t.failed
+	mkdir -p "$corpus" "$found"
+	seeds=()
+	[ -d "tests/fuzz/$t" ] && seeds=("tests/fuzz/$t")
+	dict=()
+	[ -e "tests/fuzz/$t.dict" ] && dict=(-dict="tests/fuzz/$t.dict")
+	printf '  FUZZ  %s, %s s\n' "$t" "$seconds"
+	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -lm -o "$out/$t"; then
+		failed=$((failed + 1))
+		continue
+	fi
+	if "$out/$t" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+		-artifact_prefix="$found/" "${dict[@]}" "$corpus" "${seeds[@]}" > "$out/$t.log" 2>&1; then
+		printf '        %s runs\n' "$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$t.log")"
+		passed=$((passed + 1))
+	else
+		cat "$out/$t.log"
+		printf '  FAIL  %s: the input is in %s; once fixed, keep it in tests/fuzz/%s/\n' "$t" "$found" "$t"
+		failed=$((failed + 1))
+	fi
+done
+printf '%d passed, %d failed\n' $passed $failed
+[ $failed -eq 0 ]

@@ -1,0 +1,2 @@
+#include <stdint.h>
+extern uint64_t ring_life;

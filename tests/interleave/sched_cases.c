@@ -1,0 +1,230 @@
+/* tests/interleave/sched_cases.c - run queue, inbox with parking, slab: each item once and in order,
+ * no lost wake-up, no object with two owners. */
+#include "tests/interleave/common.h"
+
+static struct {
+	uint32_t times[16];                     /* an item came out so often  */
+	uint32_t newest[THREADS_MAX];           /* a thread got, so far       */
+	uint32_t pushed;
+} q;
+
+static void got_item(int t, uint32_t item)
+{
+	CHECK(item >= 1 && item <= q.pushed);
+	q.times[item]++;
+	CHECK(item > q.newest[t]);              /* first in, first out */
+	q.newest[t] = item;
+}
+
+/* ── run queue of two slots ────────────────────────────────────────────────────────────────────── */
+static void open_queue(void)
+{
+	memset(&q, 0, sizeof q);
+	CHECK(runq_open(&w->runq, 2));
+}
+static void queue_with_one(void)
+{
+	open_queue();
+	CHECK(runq_push(&w->runq, ++q.pushed));
+}
+static void push_item(void)
+{
+	q.pushed++;
+	CHECK(runq_push(&w->runq, q.pushed));
+}
+static void take_item(int t)
+{
+	uint32_t item = runq_take(&w->runq);
+
+	if (item)
+		got_item(t, item);
+}
+static void steal_items(int t)
+{
+	uint32_t out[2], n = runq_steal(&w->runq, out, 2);
+
+	for (uint32_t i = 0; i < n; i++)
+		got_item(t, out[i]);
+}
+static void owner_and_thief(int t)              /* wraps round, then grows */
+{
+	if (t == 0) {
+		push_item();
+		take_item(0);
+		push_item();
+		push_item();
+		push_item();
+		take_item(0);
+	} else {
+		steal_items(1);
+		take_item(1);
+	}
+}
+static void owner_and_two(int t)
+{
+	if (t == 0) {
+		push_item();
+		push_item();
+		take_item(0);
+		push_item();
+	} else if (t == 1) {
+		steal_items(1);
+	} else {
+		take_item(2);
+		take_item(2);
+	}
+}
+static void each_item_once(void)
+{
+	uint32_t item;
+
+	q.newest[0] = 0;
+	while ((item = runq_take(&w->runq)) != 0)
+		got_item(0, item);
+	CHECK(runq_length(&w->runq) == 0);
+	for (uint32_t i = 1; i <= q.pushed; i++)
+		CHECK(q.times[i] == 1);
+	runq_close(&w->runq);
+}
+
+/* ── inbox and sleeping worker ─────────────────────────────────────────────────────────────────── */
+static void open_inbox(void) { memset(&q, 0, sizeof q); q.pushed = 3; }
+static void arrive(uint32_t number)
+{
+	if (inbox_push(&w->inbox, number, &w->box[number - 1]))
+		(void)park_wake(&w->park);
+}
+static uint32_t take_arrived(int t)
+{
+	uint32_t number = inbox_take(&w->inbox), n = 0;
+
+	(void)t;
+	while (number) {
+		uint32_t next = load_relaxed(&w->box[number - 1].link);
+
+		CHECK(number <= 2);
+		q.times[number]++;
+		n++;
+		number = next;
+	}
+	return n;
+}
+static void sleep_and_arrive(int t)
+{
+	if (t > 0) {
+		arrive((uint32_t)t);
+		return;
+	}
+	for (uint32_t got = 0; got < 2; ) {
+		uint32_t n = take_arrived(0);
+
+		got += n;
+		if (n || got == 2)
+			continue;
+		park_announce(&w->park);
+		if (inbox_has(&w->inbox))
+			park_cancel(&w->park);
+		else
+			park_sleep(&w->park, UINT64_MAX);
+	}
+}
+static void all_arrived(void)
+{
+	CHECK(q.times[1] == 1 && q.times[2] == 1);
+	CHECK(PEEK(w->inbox.top) == 0);
+}
+
+/* Another worker empties the inbox of a stuck one, at the same time. */
+static void arrive_and_take(int t)
+{
+	if (t == 0)
+		arrive(1), arrive(2);
+	else
+		(void)take_arrived(t);
+}
+static void rest_arrived(void)
+{
+	(void)take_arrived(0);
+	CHECK(q.times[1] == 1 && q.times[2] == 1);
+}
+
+/* ── the slab's shared stack: numbers come and go ──────────────────────────────────────────────── */
+static void open_slab(void)
+{
+	memset(&q, 0, sizeof q);
+	CHECK(slab_open(&w->slab, sizeof(struct thing), offsetof(struct thing, link), 5));
+	things_construct(&w->slab, 4);
+	for (uint32_t i = 1; i <= 3; i++) {             /* 3 -> 2 -> 1 on the stack, none fresh */
+		slab_give(&w->slab, &w->slab_cache[0], i);
+		slab_flush(&w->slab, &w->slab_cache[0]);
+	}
+	store_relaxed(&w->slab.shared.fresh, 5);
+}
+static void own(int t, uint32_t number)
+{
+	struct thing *thing = (struct thing *)slab_at(&w->slab, number);
+
+	CHECK(number >= 1 && number <= 3);
+	CHECK(q.times[number] == 0);
+	q.times[number] = 1;
+	thing->owner = (uint32_t)t;
+}
+static void disown(int t, uint32_t number)
+{
+	struct thing *thing = (struct thing *)slab_at(&w->slab, number);
+
+	CHECK(thing->owner == (uint32_t)t);
+	CHECK(q.times[number] == 1);
+	q.times[number] = 0;
+	slab_give(&w->slab, &w->slab_cache[t], number);
+	slab_flush(&w->slab, &w->slab_cache[t]);
+}
+static uint32_t take_thing(int t)
+{
+	uint32_t number = slab_take(&w->slab, &w->slab_cache[t]);
+
+	if (number)
+		own(t, number);
+	slab_flush(&w->slab, &w->slab_cache[t]);        /* SLAB_RUN may have brought a second */
+	return number;
+}
+static void take_and_give(int t)
+{
+	uint32_t one, two;
+
+	if (t == 0) {
+		one = take_thing(0);
+		if (one)
+			disown(0, one);
+	} else {
+		one = take_thing(t);
+		two = take_thing(t);
+		if (one)
+			disown(t, one);
+		if (two)
+			disown(t, two);
+	}
+}
+static void all_things_home(void)
+{
+	uint32_t number = (uint32_t)PEEK(w->slab.shared.free), seen = 0;
+
+	while (number) {
+		struct thing *thing = (struct thing *)slab_at(&w->slab, number);
+
+		CHECK(number <= 3 && !(seen >> number & 1));
+		seen |= 1u << number;
+		number = PEEK(thing->link);
+	}
+	CHECK(seen == 14);
+}
+
+const struct a_case sched_cases[] = {
+	{ "runq_thief", 2, queue_with_one, owner_and_thief, each_item_once, NULL, 5, 8 },
+	{ "runq_two_thieves", 3, open_queue, owner_and_two, each_item_once, NULL, 3, 5 },
+	{ "inbox_park", 3, open_inbox, sleep_and_arrive, all_arrived, NULL, 4, 6 },
+	{ "inbox_takers", 3, open_inbox, arrive_and_take, rest_arrived, NULL, 6, 9 },
+	{ "slab", 2, open_slab, take_and_give, all_things_home, NULL, 4, 6 },
+	{ "slab_three", 3, open_slab, take_and_give, all_things_home, NULL, 2, 3 },
+	{ NULL, 0, NULL, NULL, NULL, NULL, 0, 0 },
+};

@@ -1,0 +1,451 @@
+/* tests/sched/kv_test.c - the key-value part against a plain table. */
+#include "sched/kv.h"
+
+#include "core/mem.h"
+#include "noh.h"
+#include "tests/lib/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEYS 300
+
+/* The model: key i is a fixed string, version[i] says which value it has; 0: absent. */
+static struct {
+	struct kv     kv;
+	struct kv_log log;
+	uint64_t      rng;
+	uint32_t      version[KEYS], committed[KEYS];
+	uint8_t       key[KEYS][KV_KEY_MAX];
+	size_t        klen[KEYS];
+	uint8_t       value[4096];
+} m;
+
+/* Keys of all lengths over few letters, so that many begin like others. */
+static void start(void)
+{
+	memset(&m, 0, sizeof m);
+	m.rng = test_seed;
+	m.kv.seed = test_random(&m.rng);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		m.klen[i] = i < 3 ? i + 1 : i < 10 ? 255 - i : 4 + i % 40;
+		memset(m.key[i], i % 3 ? 0xff : 0, m.klen[i]);
+		for (size_t at = 0; i >= 3 && at < 4; at++)
+			m.key[i][m.klen[i] - 1 - at] = (uint8_t)((i >> at * 3 & 7) * 36);
+	}
+}
+
+static size_t make_value(uint32_t i, uint32_t version)
+{
+	size_t len = (i * 7 + version * 13) % (version % 10 == 0 ? sizeof m.value : 40);
+
+	memset(m.value, (int)(version & 0xff), len);
+	return len;
+}
+
+static int put(uint32_t i, uint32_t version)
+{
+	return kv_put(&m.kv, &m.log, m.key[i], m.klen[i], m.value, make_value(i, version));
+}
+
+/* Also checks the sums, and the heap: no child outranks its parent. */
+static uint64_t check_tree(const struct kv_node *n, uint64_t *entries)
+{
+	if (!n)
+		return 0;
+	++*entries;
+	EXPECT(!n->left || n->left->rank <= n->rank);
+	EXPECT(!n->right || n->right->rank <= n->rank);
+	return sizeof *n + n->klen + n->vlen + check_tree(n->left, entries) +
+	       check_tree(n->right, entries);
+}
+
+static void expect_like(const uint32_t *version)
+{
+	uint64_t present = 0, entries = 0;
+
+	for (uint32_t i = 0; i < KEYS; i++) {
+		const struct kv_node *n = kv_get(&m.kv, m.key[i], m.klen[i]);
+
+		if (!EXPECT_EQ(n != NULL, version[i] != 0) || !n)
+			continue;
+		present++;
+		EXPECT_EQ(n->vlen, make_value(i, version[i]));
+		EXPECT(memcmp(kv_value(n), m.value, n->vlen) == 0);
+		EXPECT_EQ((uintptr_t)kv_value(n) % 8, 0);
+	}
+	EXPECT_EQ(m.kv.entries, present);
+	EXPECT_EQ(check_tree(m.kv.root, &entries), m.kv.bytes);
+	EXPECT_EQ(entries, present);
+}
+
+static int before(const void *a, size_t alen, const void *b, size_t blen)
+{
+	int c = memcmp(a, b, alen < blen ? alen : blen);
+
+	return c < 0 || (c == 0 && alen < blen);
+}
+
+static void expect_sorted_scan(void)
+{
+	const struct kv_node *n = NULL, *last = NULL;
+	uint64_t seen = 0;
+
+	while ((n = kv_next(&m.kv, last ? kv_key(last) : NULL, last ? last->klen : 0))) {
+		EXPECT(!last || before(kv_key(last), last->klen, kv_key(n), n->klen));
+		last = n;
+		if (!EXPECT(++seen <= m.kv.entries))
+			return;
+	}
+	EXPECT_EQ(seen, m.kv.entries);
+}
+
+static void random_turn(unsigned changes)
+{
+	for (unsigned c = 0; c < changes; c++) {
+		uint64_t dice = test_random(&m.rng);
+		uint32_t i = (uint32_t)(dice >> 8) % KEYS;
+		uint32_t version = 1 + (uint32_t)(dice >> 40);
+
+		if (dice % 8 < 5) {
+			EXPECT_EQ(put(i, version), NOH_OK);
+			m.version[i] = version;
+		} else {
+			int rc = kv_delete(&m.kv, &m.log, m.key[i], m.klen[i]);
+			EXPECT_EQ(rc, m.version[i] ? NOH_OK : NOH_END);
+			m.version[i] = 0;
+		}
+	}
+}
+
+/* P4: a turn that fails leaves nothing of itself behind. */
+static void turns_are_kept_or_undone_as_a_whole(void)
+{
+	start();
+	for (unsigned turn = 0; turn < 1500; turn++) {
+		struct kv old = m.kv;
+
+		random_turn((unsigned)(test_random(&m.rng) % (turn % 50 ? 12 : 400)));
+		if (turn % 100 == 0)
+			expect_like(m.version);
+		if (test_random(&m.rng) % 2) {
+			kv_commit(&m.log);
+			memcpy(m.committed, m.version, sizeof m.version);
+		} else {
+			kv_rollback(&m.kv, &m.log);
+			memcpy(m.version, m.committed, sizeof m.version);
+			EXPECT(memcmp(&old, &m.kv, sizeof old) == 0);
+		}
+		EXPECT_EQ(m.log.count, 0);
+		if (turn % 10 == 0)
+			expect_like(m.version);
+	}
+	expect_sorted_scan();
+	kv_free(&m.kv);
+	EXPECT_EQ(m.kv.entries + m.kv.bytes + m.kv.encoded, 0);
+}
+
+static void an_undone_turn_needs_no_memory_and_leaves_the_same_tree(void)
+{
+	start();
+	random_turn(400);
+	kv_commit(&m.log);
+	memcpy(m.committed, m.version, sizeof m.version);
+	size_t len = kv_encoded_size(&m.kv);
+	uint8_t *image = malloc(len), *again = malloc(len);
+
+	kv_encode(&m.kv, image);
+	random_turn(2000);
+	mem_fail_at(1, 1);
+	kv_rollback(&m.kv, &m.log);
+	EXPECT_EQ(mem_fail_at(0, 0), 0);
+	expect_like(m.committed);
+	EXPECT_EQ(kv_encoded_size(&m.kv), len);
+	kv_encode(&m.kv, again);
+	EXPECT(memcmp(image, again, len) == 0);
+	kv_free(&m.kv);
+	free(image);
+	free(again);
+}
+
+static void a_failed_allocation_changes_nothing(void)
+{
+	start();
+	for (uint64_t nth = 1; nth < 40; nth++) {
+		unsigned refused = 0;
+
+		mem_fail_at(nth, 1);
+		for (uint32_t i = 0; i < 60; i++) {
+			uint32_t version = 1 + (uint32_t)nth * 100 + i;
+			int rc = put(i, version);
+
+			EXPECT(rc == NOH_OK || rc == NOH_ENOMEM);
+			refused += rc == NOH_ENOMEM;
+			m.version[i] = rc == NOH_OK ? version : m.version[i];
+		}
+		for (uint32_t i = 0; i < 60; i += 3) {
+			int rc = kv_delete(&m.kv, &m.log, m.key[i], m.klen[i]);
+
+			EXPECT(rc == (m.version[i] ? NOH_OK : NOH_END) || rc == NOH_ENOMEM);
+			m.version[i] = rc == NOH_OK ? 0 : m.version[i];
+		}
+		mem_fail_at(0, 0);
+		EXPECT(refused > 0);
+		expect_like(m.version);
+		if (nth % 2) {
+			kv_commit(&m.log);
+			memcpy(m.committed, m.version, sizeof m.version);
+		} else {
+			kv_rollback(&m.kv, &m.log);
+			memcpy(m.version, m.committed, sizeof m.version);
+		}
+		expect_like(m.version);
+	}
+	kv_free(&m.kv);
+}
+
+static void keys_have_between_1_and_255_bytes(void)
+{
+	uint8_t key[256] = { 1 };
+
+	start();
+	EXPECT_EQ(kv_put(&m.kv, &m.log, key, 0, "x", 1), NOH_EINVAL);
+	EXPECT_EQ(kv_put(&m.kv, &m.log, key, 256, "x", 1), NOH_EINVAL);
+	EXPECT_EQ(kv_delete(&m.kv, &m.log, key, 0), NOH_EINVAL);
+	EXPECT_EQ(kv_delete(&m.kv, &m.log, key, 256), NOH_EINVAL);
+	EXPECT(kv_get(&m.kv, key, 0) == NULL);
+	EXPECT(kv_get(&m.kv, key, 256) == NULL);
+	EXPECT_EQ(kv_put(&m.kv, &m.log, key, 255, NULL, 0), NOH_OK);
+	EXPECT_EQ(kv_put(&m.kv, &m.log, key, 1, "x", SIZE_MAX), NOH_ENOMEM);
+	EXPECT_EQ(m.kv.entries, 1);
+	EXPECT_EQ(kv_get(&m.kv, key, 255)->vlen, 0);
+	kv_commit(&m.log);
+	kv_free(&m.kv);
+}
+
+static void a_scan_is_sorted_and_starts_anywhere(void)
+{
+	static const char *const sorted[] = { "a", "aa", "ab", "b", "ba", "c" };
+	static const int order[] = { 3, 0, 5, 2, 4, 1 };
+
+	start();
+	for (unsigned i = 0; i < 6; i++)
+		kv_put(&m.kv, &m.log, sorted[order[i]], strlen(sorted[order[i]]), "v", 1);
+	kv_commit(&m.log);
+	expect_sorted_scan();
+	EXPECT(memcmp(kv_key(kv_next(&m.kv, NULL, 0)), "a", 1) == 0);
+	EXPECT(memcmp(kv_key(kv_next(&m.kv, "a", 1)), "aa", 2) == 0);
+	EXPECT(memcmp(kv_key(kv_next(&m.kv, "aaa", 3)), "ab", 2) == 0);
+	EXPECT(memcmp(kv_key(kv_next(&m.kv, "bz", 2)), "c", 1) == 0);
+	EXPECT(kv_next(&m.kv, "c", 1) == NULL);
+	kv_free(&m.kv);
+}
+
+static void what_was_encoded_decodes_to_the_same(void)
+{
+	start();
+	for (unsigned round = 0; round < 30; round++) {
+		random_turn(round * 20);
+		kv_commit(&m.log);
+		size_t len = kv_encoded_size(&m.kv);
+		uint8_t *image = malloc(len);
+		struct kv was = m.kv;
+
+		kv_encode(&m.kv, image);
+		kv_free(&m.kv);
+		EXPECT_EQ(kv_decode(&m.kv, image, len), NOH_OK);
+		EXPECT_EQ(m.kv.bytes, was.bytes);
+		EXPECT_EQ(m.kv.encoded, was.encoded);
+		expect_like(m.version);
+		free(image);
+	}
+	kv_free(&m.kv);
+}
+
+static uint8_t *small_image(size_t *len)
+{
+	start();
+	for (uint32_t i = 0; i < 12; i++)
+		put(i * 5, i * 9 + 1);
+	kv_commit(&m.log);
+	*len = kv_encoded_size(&m.kv);
+	uint8_t *image = malloc(*len);
+
+	kv_encode(&m.kv, image);
+	kv_free(&m.kv);
+	return image;
+}
+
+static void a_cut_image_is_refused_wherever_it_is_cut(void)
+{
+	size_t len;
+	uint8_t *image = small_image(&len);
+
+	for (size_t cut = 0; cut < len; cut++) {
+		uint8_t *part = malloc(cut ? cut : 1);   /* exact: ASan sees a read too far */
+		memcpy(part, image, cut);
+		EXPECT_EQ(kv_decode(&m.kv, part, cut), NOH_EINVAL);
+		EXPECT(m.kv.root == NULL && m.kv.entries == 0 && m.kv.bytes == 0);
+		free(part);
+	}
+	uint8_t *longer = malloc(len + 1);
+
+	memcpy(longer, image, len);
+	longer[len] = 0;
+	EXPECT_EQ(kv_decode(&m.kv, longer, len + 1), NOH_EINVAL);
+	free(longer);
+	free(image);
+}
+
+static uint64_t any_of(size_t count)
+{
+	return test_random(&m.rng) % count;
+}
+
+/* Whatever decode takes, encode would have written: damage is refused or makes another image. */
+static void garbage_is_refused_or_another_good_image(void)
+{
+	size_t len;
+	uint8_t *image = small_image(&len), *bad = malloc(len), *again = malloc(len);
+
+	for (unsigned i = 0; i < 20000; i++) {
+		memcpy(bad, image, len);
+		for (unsigned hits = 1 + i % 3; hits > 0; hits--)
+			bad[any_of(i % 2 ? len : 30)] = (uint8_t)test_random(&m.rng);
+		int rc = kv_decode(&m.kv, bad, len);
+
+		EXPECT(rc == NOH_OK || rc == NOH_EINVAL);
+		if (rc == NOH_OK && EXPECT_EQ(kv_encoded_size(&m.kv), len)) {
+			kv_encode(&m.kv, again);
+			EXPECT(memcmp(bad, again, len) == 0);
+		}
+		kv_free(&m.kv);
+	}
+	free(image);
+	free(bad);
+	free(again);
+}
+
+static void malformed_images_are_refused(void)
+{
+	static const struct { size_t len; const char *bytes; } bad[] = {
+		{ 2, "\x80\x00" },                              /* zero in two bytes           */
+		{ 10, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02" },  /* 65 bits                */
+		{ 11, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01" },
+		{ 3, "\x01\x00\x00" },                          /* an empty key                */
+		{ 7, "\x02\x01" "b" "\x00\x01" "a" "\x00" },    /* not sorted                  */
+		{ 7, "\x02\x01" "a" "\x00\x01" "a" "\x00" },    /* twice the same              */
+		{ 8, "\x01\x01" "a" "\xff\xff\xff\xff\x0f" },   /* a value longer than the rest */
+		{ 13, "\x01\x01" "a" "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02" },  /* 2^64 */
+		{ 2, "\x00\x00" },                              /* something behind the end    */
+	};
+
+	start();
+	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		EXPECT_EQ(kv_decode(&m.kv, (const uint8_t *)bad[i].bytes, bad[i].len), NOH_EINVAL);
+	EXPECT_EQ(kv_decode(&m.kv, (const uint8_t *)"", 1), NOH_OK);
+	EXPECT_EQ(m.kv.entries, 0);
+}
+
+static void decode_survives_every_failed_allocation(void)
+{
+	size_t len;
+	uint8_t *image = small_image(&len);
+	uint64_t nth = 1;
+
+	for (;; nth++) {
+		mem_fail_at(nth, 0);
+		int rc = kv_decode(&m.kv, image, len);
+		mem_fail_at(0, 0);
+		if (rc == NOH_OK)
+			break;
+		EXPECT_EQ(rc, NOH_ENOMEM);
+		EXPECT(m.kv.root == NULL && m.kv.bytes == 0);
+	}
+	EXPECT_EQ(nth, 13);
+	kv_free(&m.kv);
+	free(image);
+}
+
+static unsigned depth(const struct kv_node *n)
+{
+	unsigned left = n ? depth(n->left) : 0, right = n ? depth(n->right) : 0;
+
+	return n ? 1 + (left > right ? left : right) : 0;
+}
+
+static void a_million_entries_in_order_make_a_shallow_tree(void)
+{
+	const uint32_t million = 1000000;
+	char key[16];
+
+	start();
+	for (uint32_t i = 0; i < million; i++) {
+		int klen = snprintf(key, sizeof key, "order-%07u", (unsigned)i);
+		EXPECT_EQ(kv_put(&m.kv, &m.log, key, (size_t)klen, &i, sizeof i), NOH_OK);
+	}
+	kv_commit(&m.log);
+	EXPECT_EQ(m.kv.entries, million);
+	EXPECT(depth(m.kv.root) < 100);
+	size_t len = kv_encoded_size(&m.kv);
+	uint8_t *image = malloc(len);
+
+	kv_encode(&m.kv, image);
+	kv_free(&m.kv);
+	EXPECT_EQ(kv_decode(&m.kv, image, len), NOH_OK);
+	EXPECT_EQ(m.kv.entries, million);
+	kv_free(&m.kv);
+	free(image);
+}
+
+/* A tree that a careless hash would make: every node the left child of the next, and again with
+ * right children in between, deeper than the walk remembers. */
+static void a_tree_of_any_depth_is_encoded_whole(void)
+{
+	enum { DEEP = 1000 };
+
+	start();
+	for (uint32_t i = 0; i < DEEP; i++) {
+		uint8_t key[2] = { (uint8_t)(i >> 8), (uint8_t)i };
+		kv_put(&m.kv, &m.log, key, 2, &i, sizeof i);
+	}
+	kv_commit(&m.log);
+	struct kv_node *all[DEEP] = {0};
+	const struct kv_node *n = NULL;
+
+	for (uint32_t i = 0; i < DEEP; i++)
+		all[i] = (struct kv_node *)(uintptr_t)
+			(n = kv_next(&m.kv, n ? kv_key(n) : NULL, n ? n->klen : 0));
+	size_t len = kv_encoded_size(&m.kv);
+	uint8_t *image = malloc(len), *again = malloc(len);
+
+	kv_encode(&m.kv, image);
+	for (uint32_t i = 0; i < DEEP; i++)
+		all[i]->left = all[i]->right = NULL;
+	for (uint32_t i = 2; i < DEEP; i += 2) {         /* 0 <- 2 <- 4, and 1, 3, 5 to the right */
+		all[i]->left = all[i - 2];
+		all[i - 2]->right = all[i - 1];
+	}
+	all[DEEP - 2]->right = all[DEEP - 1];
+	m.kv.root = all[DEEP - 2];
+	kv_encode(&m.kv, again);
+	EXPECT(memcmp(image, again, len) == 0);
+	kv_free(&m.kv);
+	free(image);
+	free(again);
+}
+
+TEST_MAIN(
+	TEST(turns_are_kept_or_undone_as_a_whole, "RT-23"),
+	TEST(an_undone_turn_needs_no_memory_and_leaves_the_same_tree, "RT-23"),
+	TEST(a_failed_allocation_changes_nothing),
+	TEST(keys_have_between_1_and_255_bytes),
+	TEST(a_scan_is_sorted_and_starts_anywhere, "RT-23"),
+	TEST(what_was_encoded_decodes_to_the_same, "RT-23"),
+	TEST(a_cut_image_is_refused_wherever_it_is_cut),
+	TEST(garbage_is_refused_or_another_good_image),
+	TEST(malformed_images_are_refused),
+	TEST(decode_survives_every_failed_allocation),
+	TEST(a_million_entries_in_order_make_a_shallow_tree, "RT-23"),
+	TEST(a_tree_of_any_depth_is_encoded_whole))

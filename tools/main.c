@@ -1,0 +1,103 @@
+/* tools/main.c - the one binary: noh <verb>.
+ *
+ * Each verb is a function that parses its own words and returns the exit code:
+ * 0 fine, 1 failure, 2 usage.
+ */
+#include "bench/bench.h"
+#include "noh.h"
+#include "tools/cli.h"
+#include "tools/demo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int help_main(int argc, char **argv);
+static int version_main(int argc, char **argv);
+
+static const struct verb {
+	const char *name;
+	const char *about;
+	int (*main)(int argc, char **argv);
+} verbs[] = {
+	{ "bench", "measure: from ping-pong to ten million actors, all verified", bench_main },
+	{ "demo", "one minute with a million actors, live", demo_main },
+	{ "version", "print the version", version_main },
+	{ "help", "this overview; noh help VERB for one verb", help_main },
+};
+enum { VERBS = sizeof verbs / sizeof verbs[0] };
+
+static void overview(void)
+{
+	printf("noh %s - actors on all cores: lock-free mailboxes, one turn at a time\n\n"
+	       "usage: noh VERB [options]\n\n", noh_version());
+	for (unsigned i = 0; i < VERBS; i++)
+		printf("  %-9s %s\n", verbs[i].name, verbs[i].about);
+	printf("\nTry it\n"
+	       "  noh demo                     watch it work\n"
+	       "  noh bench ping-pong          one number in two seconds\n"
+	       "  noh bench --help             all of them, as a table, JSON or plot\n"
+	       "  cc app.c $(pkg-config --cflags --libs noh)     your own: noh.h, examples/\n");
+}
+
+static const struct verb *find(const char *name)
+{
+	for (unsigned i = 0; i < VERBS; i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+static int unknown(const char *name)
+{
+	const char *names[VERBS];
+
+	for (unsigned i = 0; i < VERBS; i++)
+		names[i] = verbs[i].name;
+	const char *near = cli_nearest(name, names, VERBS);
+	if (near != NULL)
+		fprintf(stderr, "noh: there is no verb \"%s\"; did you mean noh %s?\n", name, near);
+	else
+		fprintf(stderr, "noh: there is no verb \"%s\"; \"noh help\" lists them\n", name);
+	return CLI_USAGE;
+}
+
+static int help_main(int argc, char **argv)
+{
+	if (argc < 2 || argv[1][0] == '-') {
+		overview();
+		return CLI_FINE;
+	}
+	const struct verb *v = find(argv[1]);
+
+	if (v == NULL)
+		return unknown(argv[1]);
+	if (v->main == help_main || v->main == version_main) {
+		printf("usage: noh %s\n%s\n", v->name, v->about);
+		return CLI_FINE;
+	}
+	char ask[] = "--help", *words[] = { argv[1], ask, NULL };
+	return v->main(2, words);
+}
+
+static int version_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("noh %s\n", noh_version());
+	return CLI_FINE;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		overview();
+		return CLI_FINE;
+	}
+	if (strcmp(argv[1], "--version") == 0)
+		return version_main(argc - 1, argv + 1);
+	const struct verb *v = find(argv[1]);
+
+	if (v == NULL)
+		return unknown(argv[1]);
+	return v->main(argc - 1, argv + 1);
+}
