@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum { ADD, LAST, GO };
-enum { RUN = 64 };     /* messages of one producer in one turn; the capacity is 100 */
+enum { RUN = 50 };     /* messages of one producer in one turn: half the capacity */
 
 struct plant { noh_actor counter, gather; uint64_t producers, each; };
 struct counter { int64_t sum; uint64_t ended; };

@@ -180,7 +180,7 @@ void bench_report_head(const struct bench_plan *plan)
 	printf("workers pinned, mailboxes of 100 that block, in memory, seed %llu%s\n\n",
 	       (unsigned long long)plan->seed,
 	       plan->smoke ? ", smoke sizes: not for comparing" : "");
-	printf("%-27s %7s  %17s %9s %9s %9s %7s %4s %7s\n", "benchmark", "workers", "rate",
+	printf("%-27s %7s  %18s %9s %9s %9s %7s %4s %7s\n", "benchmark", "workers", "rate",
 	       "ns per op", "p50", "p99", "B/actor", "reps", "spread");
 	fflush(stdout);
 }
@@ -221,7 +221,7 @@ void bench_report_row(const struct bench_plan *plan, const struct bench_row *row
 	if (row->reps > 1 && rate[0] != '\0')
 		snprintf(spread, sizeof spread, "%.1f %%", row->spread);
 	group_line(row->bench->group);
-	printf("%-27s %7u  %17s %9s %9s %9s %7s %4u %7s%s%s\n", row->bench->name, row->workers,
+	printf("%-27s %7u  %18s %9s %9s %9s %7s %4u %7s%s%s\n", row->bench->name, row->workers,
 	       rate, each, p50, p99, bytes, row->reps, spread, *x->note ? "  " : "", x->note);
 	fflush(stdout);
 }

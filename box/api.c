@@ -212,7 +212,8 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 {
 	struct sched *s = &box->sched;
 	uint64_t state[READ_STATE_MAX / 8];
-	struct noh_turn turn = { .sched = s, .flags = TURN_READONLY | TURN_OUTSIDE, .state = state,
+	struct noh_turn turn = { .sched = s, .so_far = { .flags = TURN_READONLY | TURN_OUTSIDE | TURN_ADDRESS,
+						    .state = state },
 				 .answer = answer, .answer_room = answer_len ? *answer_len : 0 };
 	noh_msg m = { .kind = kind, .len = (uint32_t)len, .body = body,
 		      .flags = NOH_MSG_WANTS_REPLY };
@@ -239,7 +240,6 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 		return false;
 	memcpy(turn.address, address, strlen(address) + 1);
 	turn.address[a.type_len] = ':';
-	turn.address_ready = true;
 	turn.msgs = &m;
 	turn.msg_count = 1;
 	turn.now_ms = clock_now_ns(&s->clock) / 1000000u;
@@ -247,7 +247,7 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	if (answer_len)
 		*answer_len = turn.answer_len;
 	if (*rc < 0)
-		(void)error_set(*rc, "%s: %s", address, turn.reason[0] ? turn.reason : noh_strerror(*rc));
+		(void)error_set(*rc, "%s: %s", address, turn.so_far.flags & TURN_REASON ? turn.reason : noh_strerror(*rc));
 	else
 		*rc = turn.answer_len > turn.answer_room && answer ? NOH_ETOOBIG : NOH_OK;
 	return true;
@@ -533,6 +533,15 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 
 /* ── numbers ── */
 
+static uint64_t port_messages(struct sched *s, struct port *p)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t t = 0; t < s->type_count; t++)
+		sum += load_relaxed(&p->types[t].handled) + load_relaxed(&p->types[t].failed);
+	return sum;
+}
+
 int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *out)
 {
 	struct sched *s = &box->sched;
@@ -543,7 +552,8 @@ int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *out)
 		return error_set(NOH_EINVAL, "no worker %u", worker);
 	c = &s->workers[worker].shown.counts;
 	*out = (noh_worker_stats){
-		.turns = load_relaxed(&c->turns), .messages = load_relaxed(&c->messages),
+		.turns = load_relaxed(&c->turns),
+		.messages = port_messages(s, &s->workers[worker].mine.port),
 		.steals = load_relaxed(&c->steals), .stolen_actors = load_relaxed(&c->stolen_actors),
 		.parks = load_relaxed(&c->parks), .wakeups = load_relaxed(&c->wakeups),
 		.passes = load_relaxed(&c->passes),

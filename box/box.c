@@ -38,6 +38,15 @@ static unsigned cores(void)
 	return 1;
 }
 
+/* As many as memory could hold at 128 bytes each: it costs address space only. */
+static uint32_t default_max_actors(void)
+{
+	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t n = bytes / 128;
+
+	return n < 1u << 20 ? 1u << 20 : n > 1u << 31 ? 1u << 31 : (uint32_t)n;
+}
+
 static int set_options(noh_box *box, const noh_options *o)
 {
 	struct sched *s = &box->sched;
@@ -47,7 +56,7 @@ static int set_options(noh_box *box, const noh_options *o)
 		return error_set(NOH_EINVAL, "%u workers: at most 1024", s->worker_count);
 	if (o->max_actors > UINT64_C(1) << 31 || o->max_message > 1u << 30)
 		return error_set(NOH_EINVAL, "max_actors is at most 2^31, max_message at most 2^30");
-	s->max_actors = o->max_actors ? (uint32_t)o->max_actors + 1 : 1u << 28;
+	s->max_actors = o->max_actors ? (uint32_t)o->max_actors + 1 : default_max_actors();
 	s->max_message = o->max_message ? o->max_message : 1u << 20;
 	s->memory_budget = o->memory_budget;
 	s->slow_turn_ms = o->slow_turn_ms ? o->slow_turn_ms : 100;
@@ -115,6 +124,11 @@ static int check_type(const noh_type *t)
 	return NOH_OK;
 }
 
+static int batch_of_one(noh_turn *turn, const noh_msg *msg)
+{
+	return turn->type->pub.on_batch(turn, msg, 1);
+}
+
 static void set_type(struct type *t, const noh_type *pub)
 {
 	uint32_t idle = pub->idle_timeout_ms ? pub->idle_timeout_ms : 300000;
@@ -132,6 +146,7 @@ static void set_type(struct type *t, const noh_type *pub)
 		t->reads |= (pub->kinds[i].flags & NOH_KIND_READ) != 0;
 		t->coalesces |= (pub->kinds[i].flags & NOH_KIND_COALESCE) != 0;
 	}
+	t->single = pub->on_message ? pub->on_message : batch_of_one;
 	t->windowed = t->coalesces || pub->on_batch;
 	t->state_off = t->reads ? 8 : 0;
 	t->id_off = t->state_off + ((pub->state_size + 7) & ~7u);

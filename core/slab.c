@@ -21,15 +21,23 @@ static atomic_u32 *link_of(struct slab *s, uint32_t number)
 	return (atomic_u32 *)(void *)((char *)slab_at(s, number) + s->fixed.link);
 }
 
+static size_t reserved(size_t size, uint32_t limit)
+{
+	return ((size_t)limit * size + SMALL_PAGES - 1) & ~(SMALL_PAGES - 1);
+}
+
+/* Where address space is scarce (a limit, a checker) a slab takes half, and half again, rather than
+ * nothing: it is full earlier. */
 bool slab_open(struct slab *s, size_t size, size_t link, uint32_t limit)
 {
-	size_t bytes = ((size_t)limit * size + SMALL_PAGES - 1) & ~(SMALL_PAGES - 1);
-
-	s->fixed.base = (char *)mem_reserve(bytes);
-	if (!s->fixed.base)
-		return false;
-	if (bytes > SMALL_PAGES)
-		(void)madvise(s->fixed.base + SMALL_PAGES, bytes - SMALL_PAGES, MADV_HUGEPAGE);
+	while (!(s->fixed.base = (char *)mem_reserve(reserved(size, limit)))) {
+		if (limit < 1u << 16)
+			return false;
+		limit /= 2;
+	}
+	if (reserved(size, limit) > SMALL_PAGES)
+		(void)madvise(s->fixed.base + SMALL_PAGES, reserved(size, limit) - SMALL_PAGES,
+			      MADV_HUGEPAGE);
 	s->fixed.size = size;
 	s->fixed.link = link;
 	s->fixed.limit = limit;
@@ -40,9 +48,7 @@ bool slab_open(struct slab *s, size_t size, size_t link, uint32_t limit)
 
 void slab_close(struct slab *s)
 {
-	size_t bytes = ((size_t)s->fixed.limit * s->fixed.size + SMALL_PAGES - 1) & ~(SMALL_PAGES - 1);
-
-	mem_unreserve(s->fixed.base, bytes);
+	mem_unreserve(s->fixed.base, reserved(s->fixed.size, s->fixed.limit));
 	s->fixed.base = NULL;
 }
 

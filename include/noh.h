@@ -98,7 +98,7 @@ typedef struct noh_options {
 	bool         unpinned;        /* do not pin workers to cores                               */
 	uint32_t     max_message;     /* bytes of one message; 0: 1 MiB                            */
 	uint64_t     memory_budget;   /* bytes for actors; above it the coldest go; 0: no limit    */
-	uint64_t     max_actors;      /* active at once; 0: 2^28. Address space, not memory        */
+	uint64_t     max_actors;      /* active at once; 0: memory / 128. Costs address space   */
 	uint32_t     slow_turn_ms;    /* a longer turn is reported with its actor; 0: 100          */
 	uint64_t     seed;            /* of hashing and of random choices; 0: taken from the system */
 	noh_log_fn  *log;             /* NULL: stderr, from NOH_WARN up                            */

@@ -140,16 +140,6 @@ enum mb_push mailbox_push(struct mailbox *m, const struct mailroom *room, uint32
 	}
 }
 
-bool mailbox_claim(struct mailbox *m, uint32_t gen)
-{
-	uint64_t word = load_acquire(&m->word);
-
-	if (mb_state(word) != MB_IDLE || (word & (MB_SYS | MB_RING_MASK)) ||
-	    load_acquire(&m->gen) != gen)
-		return false;
-	return cas_acq_rel(&m->word, &word, mb_with_state(word, MB_BUSY));
-}
-
 /* The ring in the chain of `word` that holds position n, or 0. */
 static uint32_t ring_of(const struct rings *rs, uint64_t word, uint64_t n)
 {

@@ -93,7 +93,15 @@ enum mb_push mailbox_push(struct mailbox *m, const struct mailroom *room, uint32
 			  uint32_t capacity, const struct msg *msg);
 
 /* IDLE with nothing waiting -> BUSY: the caller runs it at once (turn in place). */
-bool mailbox_claim(struct mailbox *m, uint32_t gen);
+static inline bool mailbox_claim(struct mailbox *m, uint32_t gen)
+{
+	uint64_t word = load_acquire(&m->word);
+
+	if ((word & ~MB_TAIL_MASK) != (uint64_t)MB_IDLE << MB_STATE_SHIFT ||
+	    load_acquire(&m->gen) != gen)
+		return false;
+	return cas_acq_rel(&m->word, &word, mb_with_state(word, MB_BUSY));
+}
 
 enum mb_take { MB_TAKEN, MB_EMPTY, MB_UNPUBLISHED };
 
@@ -109,6 +117,15 @@ enum mb_take mailbox_drop(struct mailbox *m, const struct mailroom *room, uint32
 
 /* BUSY and empty -> IDLE (or PARKED) without ring. False if something came meanwhile. */
 bool mailbox_idle(struct mailbox *m, const struct mailroom *room, bool shared);
+
+/* The same where no ring was ever attached and nothing is flagged: the end of a turn in place. */
+static inline bool mailbox_idle_in_place(struct mailbox *m)
+{
+	uint64_t word = load_relaxed(&m->word);
+
+	return (word & ~MB_TAIL_MASK) == (uint64_t)MB_BUSY << MB_STATE_SHIFT &&
+	       cas_acq_rel(&m->word, &word, mb_with_state(word, MB_IDLE));            /* J */
+}
 
 /* BUSY -> PARKED: only the system lane or mailbox_wake get it going again. False (and still BUSY)
  * if something waits in the system lane. */

@@ -10,7 +10,7 @@
  * finds nothing, so an idle box sweeps nothing, and no actor carries a timer for this.
  */
 #include "sched/image.h"
-#include "sched/sched.h"
+#include "sched/turn.h"
 
 #include <string.h>
 
@@ -26,6 +26,25 @@ static uint32_t body_class(size_t bytes)
 	return bytes <= 32 ? 0 : (uint32_t)((bytes - 32 + 15) / 16);
 }
 
+/* Most boxes need few of the sizes: a slab is opened with its first body. */
+static bool bodies_ready(struct sched *s, uint32_t k)
+{
+	uint32_t state = load_acquire(&s->bodies_open[k]);
+
+	if (__builtin_expect(state == 2, 1))
+		return true;
+	state = 0;
+	if (cas_acquire(&s->bodies_open[k], &state, 1)) {
+		bool ok = slab_open(&s->bodies[k], 32 + 16 * (size_t)k, 0, s->max_actors);
+
+		store_release(&s->bodies_open[k], ok ? 2 : 0);
+		return ok;
+	}
+	while ((state = load_acquire(&s->bodies_open[k])) == 1)
+		cpu_relax();
+	return state == 2;
+}
+
 struct body *body_new(struct port *p, struct type *t, const struct address *a, uint64_t hash)
 {
 	size_t   bytes = body_bytes(t, a->id_len);
@@ -33,7 +52,7 @@ struct body *body_new(struct port *p, struct type *t, const struct address *a, u
 	struct body *b;
 
 	if (k < BODY_CLASSES) {
-		uint32_t n = slab_take(&p->sched->bodies[k], &p->bodies[k]);
+		uint32_t n = bodies_ready(p->sched, k) ? slab_take(&p->sched->bodies[k], &p->bodies[k]) : 0;
 
 		b = n ? slab_at(&p->sched->bodies[k], n) : NULL;
 	} else {
@@ -310,13 +329,12 @@ static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 	struct effect *none;
 	int rc;
 
-	turn_begin(w, c, NULL, 0);
+	turn_begin(w, c, cell_type(w->fixed.sched, c), NULL, 0);
 	if (!hook)
 		return NOH_OK;
-	count_one(&w->shown.counts.turns, 1);
 	rc = hook(&w->mine.turn);
 	if (rc >= 0) {
-		turn_commit(w, false, &none);
+		turn_commit(w, false, false, &none);
 		return NOH_OK;
 	}
 	turn_undo(w);
@@ -345,11 +363,13 @@ bool life_activate(struct worker *w, struct cell *c)
 
 		cell_address(s, c, address);
 		sched_logf(s, NOH_WARN, address, "activation failed: %s",
-			   turn->cell == c && turn->reason[0] ? turn->reason : noh_strerror(rc));
+			   turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason : noh_strerror(rc));
 		c->flags |= CELL_BROKEN;
+		c->flags &= (uint8_t)~CELL_READY;
 		return false;
 	}
 	count_one(&w->mine.port.types[t->index].activations, 1);
+	c->flags |= CELL_READY;
 	store_release(&c->life, NOH_ACTIVE);
 	return true;
 }
@@ -443,11 +463,12 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	int rc = NOH_OK;
 
 	if (load_relaxed(&c->life) == NOH_ACTIVE) {
+		c->flags &= (uint8_t)~CELL_READY;
 		store_relaxed(&c->life, NOH_DEACTIVATING);
 		rc = run_hook(w, c, t->pub.on_deactivate);
 		if (rc < 0)
 			sched_logf(s, NOH_WARN, noh_address(&w->mine.turn), "on_deactivate failed: %s",
-				   w->mine.turn.reason[0] ? w->mine.turn.reason : noh_strerror(rc));
+				   w->mine.turn.so_far.flags & TURN_REASON ? w->mine.turn.reason : noh_strerror(rc));
 		rc = save_image(w, c, t);
 		if (rc == NOH_OK)
 			rc = leave_hint(w, c);
@@ -455,6 +476,7 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	if (rc < 0) {            /* keep what cannot be stored */
 		say_goodbye(&w->mine.port, c, rc);
 		c->flags &= (uint8_t)~(CELL_STOP | CELL_FORCE);
+		c->flags |= CELL_READY;
 		store_relaxed(&c->life, NOH_ACTIVE);
 		return false;
 	}

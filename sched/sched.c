@@ -187,15 +187,14 @@ uint64_t sched_bytes(struct sched *s)
 
 static bool open_slabs(struct sched *s)
 {
+	uint32_t others = s->max_actors < 1u << 26 ? s->max_actors + 65536 : 1u << 26;
+
 	if (!slab_open(&s->cells, sizeof(struct cell),
 		       offsetof(struct cell, mailbox) + offsetof(struct mailbox, link), s->max_actors) ||
-	    !slab_open(&s->nodes, sizeof(struct sysmsg), offsetof(struct sysmsg, number), 1u << 26) ||
-	    !slab_open(&s->pendings, pending_size(), pending_link(), 1u << 26))
+	    !slab_open(&s->nodes, sizeof(struct sysmsg), offsetof(struct sysmsg, number), others) ||
+	    !slab_open(&s->pendings, pending_size(), pending_link(), others))
 		return false;
-	for (uint32_t k = 0; k < BODY_CLASSES; k++)
-		if (!slab_open(&s->bodies[k], 32 + 16 * (size_t)k, 0, s->max_actors))
-			return false;
-	return rings_open(&s->rings);
+	return rings_open(&s->rings, s->max_actors + 1024);
 }
 
 int sched_open(struct sched *s)

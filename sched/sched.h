@@ -36,6 +36,7 @@ struct type {
 	noh_type pub;
 	char     name[TYPE_NAME_MAX + 1];
 	uint32_t index, name_len;
+	int    (*single)(noh_turn *turn, const noh_msg *msg);    /* on_message, or on_batch of one */
 	uint32_t capacity, half, hard;
 	uint32_t idle_ds;              /* tenths of a second; UINT32_MAX: never                    */
 	uint32_t state_off, id_off;    /* in body.data                                             */
@@ -90,6 +91,9 @@ struct schedule_op {
 
 enum {
 	TURN_READONLY = 1, TURN_STOP = 2, TURN_TIMERS = 4, TURN_OUTSIDE = 8, TURN_KV = 16,
+	TURN_ADDRESS = 32,                 /* address[] is filled in */
+	TURN_REASON = 64,                  /* reason[] is            */
+	TURN_RESTS = 128,                  /* block_on or wait_token */
 };
 
 struct noh_turn {
@@ -98,21 +102,23 @@ struct noh_turn {
 	struct cell    *cell;
 	struct type    *type;
 	const noh_msg  *msgs;
-	uint32_t        msg_count;
-	uint32_t        flags;
-	uint64_t        replied;           /* bit per message: answered or deferred                */
-	void           *state;             /* the copy; NULL: not asked for yet                    */
 	struct effects *fx;
-	uint32_t        block_on, block_gen;   /* the first full mailbox this turn sent to         */
-	uint32_t        full_on, full_gen;     /* the first that refused                           */
-	uint64_t        wait_token;
-	uint32_t        wait_on;
-	uint32_t        serial;            /* of turns, for the pending table                      */
+	struct type_counts *counts;
+	uint64_t        now_ms;
+	uint32_t        msg_count;
+	uint32_t        serial;            /* of turns, for the table of sends                     */
+	struct {                           /* all zero when a turn begins                          */
+		void    *state;            /* the copy; NULL: not asked for yet                    */
+		uint64_t replied;          /* bit per message: answered or deferred                */
+		uint64_t wait_token;       /* the ask it waits for after this turn, and of whom    */
+		uint32_t wait_on;
+		uint32_t flags;
+		uint32_t block_on, block_gen;   /* the first full mailbox this turn sent to        */
+		uint32_t full_on, full_gen;     /* the first that refused                          */
+	} so_far;
 	struct kv_log   kv_log;
 	struct schedule_op *ops;
 	uint32_t        op_count, op_room;
-	uint64_t        now_ms;
-	bool            address_ready;
 	char            address[ADDRESS_MAX + 1];
 	char            reason[256];
 	/* outside read-only turns: where the answer goes */
@@ -124,7 +130,7 @@ struct noh_turn {
 struct pending_sends { uint32_t cell, serial, count; };
 
 struct worker_counts {
-	atomic_u64 turns, messages, steals, stolen_actors, parks, wakeups, passes;
+	atomic_u64 turns, steals, stolen_actors, parks, wakeups, passes;
 };
 
 struct worker {
@@ -143,12 +149,13 @@ struct worker {
 		noh_msg          msgs[WINDOW_MAX];
 		uint64_t         rng;
 		uint64_t         now_ns, now_ms;
+		uint32_t         now_ds;
 		uint32_t         sweep_at;
 		struct spread    spread;
 	} mine;
 	alignas(CACHE_LINE) struct {
 		struct worker_counts counts;
-		atomic_u32 running;            /* cell that is served; 0: none: the watchdog's     */
+		atomic_ptr running;            /* cell that is served, or NULL: the watchdog's     */
 		atomic_u64 slow_turns;         /* counted by the watchdog                          */
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
 	} shown;
@@ -193,6 +200,7 @@ struct sched {
 	uint32_t             min_idle_ds;
 
 	struct slab          cells, nodes, pendings, bodies[BODY_CLASSES];
+	atomic_u32           bodies_open[BODY_CLASSES];   /* 0: not yet, 1: being opened, 2: open */
 	struct rings         rings;
 	struct directory     directory;
 	ck_epoch_t           epoch;
@@ -254,13 +262,10 @@ void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
 void msg_dispose(struct port *p, struct type *t, const struct msg *m, int status);
 
-/* turn.c */
-void turn_begin(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t count);
-void turn_commit(struct worker *w, bool may_hand_off, struct effect **handed);
+/* turn.c; the short way is in turn.h */
 void turn_undo(struct worker *w);
 void turn_free(struct worker *w);
 void turn_publish_state(struct cell *c, struct type *t, const void *state);
-const void *turn_body(const struct msg *m);
 bool msg_set_body(struct msg *m, const void *body, size_t len);
 
 /* life.c */
@@ -305,11 +310,11 @@ int  pending_wait(struct sched *s, uint64_t token, uint32_t timeout_ms, size_t *
 
 static inline struct cell *cell_at(struct sched *s, uint32_t number)
 {
-	return (struct cell *)slab_at(&s->cells, number);
+	return (struct cell *)(void *)s->cells.fixed.base + number;
 }
 static inline uint32_t cell_number(struct sched *s, const struct cell *c)
 {
-	return slab_number(&s->cells, c);
+	return (uint32_t)(c - (const struct cell *)(void *)s->cells.fixed.base);
 }
 static inline struct type *cell_type(struct sched *s, const struct cell *c)
 {
@@ -328,5 +333,20 @@ static inline const char *body_id(const struct type *t, const struct body *b)
 	return (const char *)b->data + t->id_off + 1;
 }
 size_t cell_address(struct sched *s, const struct cell *c, char *out);   /* with NUL; length */
+
+static inline const void *turn_body(const struct msg *m)
+{
+	return m->len > MSG_INLINE ? m->body.big : m->body.bytes;
+}
+
+/* Whole words: states are padded to 8 bytes wherever they are kept. */
+static inline void copy_words(void *to, const void *from, uint32_t bytes)
+{
+	uint64_t *t = to;
+	const uint64_t *f = from;
+
+	for (uint32_t i = 0; i < bytes; i += 8)
+		*t++ = *f++;
+}
 
 #endif

@@ -5,7 +5,7 @@
  * the cell: its flags, state and ext are plain memory until mailbox_idle, mailbox_park or
  * sched_enqueue gives it away, and not to be touched after.
  */
-#include "sched/sched.h"
+#include "sched/turn.h"
 
 #include <string.h>
 
@@ -105,21 +105,23 @@ int sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg
 
 /* ── one turn ── */
 
-static void to_public(noh_msg *out, const struct msg *m)
+static ALWAYS_INLINE void to_public(noh_msg *out, const struct msg *m)
 {
-	*out = (noh_msg){ .kind = m->kind, .len = m->len, .body = turn_body(m), .reply_to = m->reply,
-			  .flags = m->reply ? NOH_MSG_WANTS_REPLY : 0 };
+	memcpy(&out->kind, &m->kind, 8);     /* kind and len stand side by side in both */
+	out->body = turn_body(m);
+	out->flags = m->reply != 0;      /* NOH_MSG_WANTS_REPLY */
+	out->status = NOH_OK;
+	out->ask = 0;
+	out->reply_to = m->reply;
 }
 
 /* Nothing left for c once this turn is over: then its last message may be handed on. */
-static bool at_its_end(struct worker *w, struct cell *c, uint32_t budget)
+static ALWAYS_INLINE bool at_its_end(struct worker *w, struct cell *c, uint32_t budget)
 {
 	uint64_t word = load_relaxed(&c->mailbox.word);
-	struct noh_turn *t = &w->mine.turn;
 
-	return budget > 1 && !(word & (MB_SYS | MB_WAIT)) &&
-	       !(c->flags & ~(CELL_DIRTY | CELL_LOADED)) && !t->block_on && !t->wait_token &&
-	       !(t->flags & TURN_STOP) && !(c->ext && c->ext->redo) &&
+	return budget > 1 && !(word & (MB_SYS | MB_WAIT)) && cell_plain(c) &&
+	       !(w->mine.turn.so_far.flags & (TURN_STOP | TURN_RESTS)) &&
 	       (mb_ring(word) == 0 || mb_tail(word) == mb_tail(load_relaxed(&c->mailbox.head)));
 }
 
@@ -135,40 +137,44 @@ static void fail_turn(struct worker *w, struct cell *c, int rc)
 			count_one(&p->late_answers, 1);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
 	sched_logf(t->sched, NOH_WARN, noh_address(t), "turn failed: %s",
-		   t->reason[0] ? t->reason : noh_strerror(rc));
+		   t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 	(void)c;
 }
 
 /* NOH_OK: committed. NOH_FULL: undone, to be run again. Below zero: undone and failed; with
  * `retry`, undone only. */
-static int one_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n,
-		    uint32_t budget, bool retry, struct effect **handed)
+static ALWAYS_INLINE int end_turn(struct worker *w, struct cell *c, int rc, uint32_t budget,
+				  bool single, bool retry, struct effect **handed)
 {
 	struct noh_turn *t = &w->mine.turn;
-	struct type *ty;
-	int rc;
 
-	*handed = NULL;
-	turn_begin(w, c, msgs, n);
-	ty = t->type;
-	count_one(&w->shown.counts.turns, 1);
-	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
-		rc = ty->pub.on_message(t, msgs);
-	else
-		rc = ty->pub.on_batch(t, msgs, n);
-	if (__builtin_expect(rc >= 0 && !(rc == NOH_FULL && t->full_on), 1)) {
-		turn_commit(w, at_its_end(w, c, budget), handed);
-		count_one(&w->shown.counts.messages, n);
-		count_one(&w->mine.port.types[ty->index].handled, n);
+	if (__builtin_expect(rc == NOH_OK || (rc > 0 && !(rc == NOH_FULL && t->so_far.full_on)), 1)) {
+		turn_commit(w, at_its_end(w, c, budget), single, handed);
+		count_one(&t->counts->handled, single ? 1 : t->msg_count);
 		return NOH_OK;
 	}
+	*handed = NULL;
 	if (rc == NOH_FULL || retry) {
 		turn_undo(w);
 		return rc;
 	}
-	count_one(&w->shown.counts.messages, n);
 	fail_turn(w, c, rc);
 	return rc;
+}
+
+static int one_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct type *ty = cell_type(w->fixed.sched, c);
+	struct effect *none;
+	int rc;
+
+	turn_begin(w, c, ty, msgs, n);
+	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
+		rc = ty->pub.on_message(t, msgs);
+	else
+		rc = ty->pub.on_batch(t, msgs, n);
+	return end_turn(w, c, rc, 0, false, retry, &none);
 }
 
 /* ── resting ── */
@@ -219,25 +225,33 @@ static void block(struct worker *w, struct cell *c, uint32_t on, uint32_t gen)
 		sched_wake_waiters(p, n);
 }
 
-static void after_turn(struct worker *w, struct cell *c, int rc)
+static void rest_after_turn(struct worker *w, struct cell *c, int rc)
 {
 	struct noh_turn *t = &w->mine.turn;
 
 	if (rc == NOH_FULL) {
-		block(w, c, t->full_on, t->full_gen);
+		block(w, c, t->so_far.full_on, t->so_far.full_gen);
 		return;
 	}
 	if (rc != NOH_OK)
 		return;
-	if (__builtin_expect(t->wait_token != 0, 0)) {
-		if (pending_waits(t->sched, t->wait_token)) {
-			c->ext->waits_for = t->wait_token;
-			c->ext->rests_on = t->wait_on;
+	if (__builtin_expect(t->so_far.wait_token != 0, 0)) {
+		if (pending_waits(t->sched, t->so_far.wait_token)) {
+			c->ext->waits_for = t->so_far.wait_token;
+			c->ext->rests_on = t->so_far.wait_on;
 			c->flags |= CELL_WAITING;
 		}
-	} else if (__builtin_expect(t->block_on != 0, 0)) {
-		block(w, c, t->block_on, t->block_gen);
+	} else if (__builtin_expect(t->so_far.block_on != 0, 0)) {
+		block(w, c, t->so_far.block_on, t->so_far.block_gen);
 	}
+}
+
+static ALWAYS_INLINE void after_turn(struct worker *w, struct cell *c, int rc)
+{
+	struct noh_turn *t = &w->mine.turn;
+
+	if (__builtin_expect(rc == NOH_FULL || (t->so_far.flags & TURN_RESTS), 0))
+		rest_after_turn(w, c, rc);
 }
 
 /* True: c is parked, and not ours any more. */
@@ -299,14 +313,13 @@ static void keep(struct worker *w, struct cell *c, const noh_msg *m, const struc
 static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
 			bool again)
 {
-	struct effect *handed;
 	int rc;
 
 	if (c->flags & (CELL_BLOCKED | CELL_WAITING)) {
 		keep(w, c, m, owned, again);
 		return;
 	}
-	rc = one_turn(w, c, m, 1, 0, false, &handed);
+	rc = one_turn(w, c, m, 1, false);
 	if (rc == NOH_FULL)
 		keep(w, c, m, owned, true);
 	else if (owned->len > MSG_INLINE)
@@ -434,72 +447,6 @@ static void serve_sys_lane(struct worker *w, struct cell *c)
 
 /* ── the mailbox ── */
 
-static struct cell *hand_on(struct worker *w, struct cell *c, struct effect *handed)
-{
-	struct sched *s = w->fixed.sched;
-
-	store_relaxed(&c->last_active, (uint32_t)(w->mine.now_ms / 100));
-	if (!mailbox_idle(&c->mailbox, &w->mine.port.room, cell_type(s, c)->shared))
-		sched_enqueue(&w->mine.port, c);
-	return cell_at(s, handed->cell);
-}
-
-/* One message of the mailbox. Returns the actor to go on with if there was a hand-off. */
-static struct cell *serve_slot(struct worker *w, struct cell *c, struct slot *slot, uint32_t budget,
-			       struct effect **in_hand)
-{
-	struct effect *handed;
-	noh_msg m;
-	int rc;
-
-	if (__builtin_expect(c->flags & (CELL_FORCE | CELL_BROKEN), 0)) {
-		refuse(w, c, &slot->msg);
-		mailbox_release(slot);
-		return NULL;
-	}
-	to_public(&m, &slot->msg);
-	rc = one_turn(w, c, &m, 1, budget, false, &handed);
-	if (rc == NOH_FULL)
-		keep(w, c, &m, &slot->msg, true);
-	else if (m.len > MSG_INLINE)
-		mem_free(slot->msg.body.big, m.len);
-	mailbox_release(slot);
-	if (handed) {
-		*in_hand = handed;
-		return hand_on(w, c, handed);
-	}
-	after_turn(w, c, rc);
-	return NULL;
-}
-
-static struct cell *serve_hand(struct worker *w, struct cell *c, uint32_t budget,
-			       struct effect **in_hand)
-{
-	struct effect *e = *in_hand, *handed;
-	struct type_counts *counts = &w->mine.port.types[load_relaxed(&c->type)];
-	noh_msg m;
-	int rc;
-
-	*in_hand = NULL;
-	count_one(&counts->accepted, 1);
-	if (__builtin_expect(c->flags & CELL_BROKEN, 0)) {
-		refuse(w, c, &e->msg);
-		return NULL;
-	}
-	to_public(&m, &e->msg);
-	rc = one_turn(w, c, &m, 1, budget, false, &handed);
-	if (rc == NOH_FULL)
-		keep(w, c, &m, &e->msg, true);
-	else if (m.len > MSG_INLINE)
-		mem_free(e->msg.body.big, m.len);
-	if (handed) {
-		*in_hand = handed;
-		return hand_on(w, c, handed);
-	}
-	after_turn(w, c, rc);
-	return NULL;
-}
-
 /* ── windows: batches and coalescing ── */
 
 struct coalesce { uint64_t key, revision; bool is, gone; };
@@ -561,8 +508,7 @@ static void window_keep(struct worker *w, struct cell *c, uint32_t from, uint32_
 
 static uint32_t serve_part(struct worker *w, struct cell *c, uint32_t at, uint32_t n, bool retry)
 {
-	struct effect *handed;
-	int rc = one_turn(w, c, &w->mine.msgs[at], n, 0, retry, &handed);
+	int rc = one_turn(w, c, &w->mine.msgs[at], n, retry);
 
 	if (rc == NOH_FULL || (rc < 0 && retry)) {
 		if (rc == NOH_FULL)
@@ -608,7 +554,7 @@ static void serve_window(struct worker *w, struct cell *c, struct type *t, uint3
 
 /* ── the actor ── */
 
-static void check_waiters(struct worker *w, struct cell *c)
+static ALWAYS_INLINE void check_waiters(struct worker *w, struct cell *c)
 {
 	uint64_t word = load_relaxed(&c->mailbox.word);
 
@@ -629,7 +575,7 @@ static enum next nothing_waits(struct worker *w, struct cell *c, struct type *t)
 		return AGAIN;
 	if (c->flags & (CELL_STOP | CELL_BROKEN))
 		return life_deactivate(w, c) ? GONE : AGAIN;
-	store_relaxed(&c->last_active, (uint32_t)(w->mine.now_ms / 100));
+	store_relaxed(&c->last_active, w->mine.now_ds);
 	return mailbox_idle(&c->mailbox, &w->mine.port.room, t->shared) ? GONE : AGAIN;
 }
 
@@ -650,17 +596,96 @@ static void activate(struct worker *w, struct cell *c)
 		after_turn(w, c, NOH_OK);
 }
 
-static struct cell *serve_taken(struct worker *w, struct cell *c, struct type *t, struct slot *slot,
-				struct effect **in_hand, uint32_t *budget)
+/* One message: out of the mailbox (slot), or handed over by its sender. Returns the actor to go on
+ * with if this one handed a message on in turn. This is the path every message takes. */
+static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c, struct type *ty,
+				  const struct msg *owned, struct slot *slot, uint32_t budget,
+				  struct effect **in_hand)
+{
+	struct effect *handed;
+	noh_msg m;
+	int rc;
+
+	to_public(&m, owned);
+	turn_begin(w, c, ty, &m, 1);
+	rc = ty->single(&w->mine.turn, &m);
+	rc = end_turn(w, c, rc, budget, true, false, &handed);
+	if (__builtin_expect(rc == NOH_FULL, 0))
+		keep(w, c, &m, owned, true);
+	else if (m.len > MSG_INLINE)
+		mem_free(owned->body.big, m.len);
+	if (slot)
+		mailbox_release(slot);
+	if (handed) {
+		*in_hand = handed;
+		store_relaxed(&c->last_active, w->mine.now_ds);
+		if (!mailbox_idle_in_place(&c->mailbox) &&
+		    !mailbox_idle(&c->mailbox, &w->mine.port.room, ty->shared))
+			sched_enqueue(&w->mine.port, c);
+		return cell_at(w->fixed.sched, handed->cell);
+	}
+	after_turn(w, c, rc);
+	return NULL;
+}
+
+enum ready { READY, LOOK_AGAIN, PARKED };
+
+/* Whatever comes before the next message: the system lane, resting, activation. */
+static enum ready make_ready(struct worker *w, struct cell *c)
+{
+	if (load_relaxed(&c->mailbox.word) & MB_SYS)
+		serve_sys_lane(w, c);
+	if (resting(c))
+		return rest(w, c) ? PARKED : LOOK_AGAIN;
+	if (load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN)) {
+		activate(w, c);
+		return LOOK_AGAIN;
+	}
+	return READY;
+}
+
+enum taken { MESSAGE, NO_MESSAGE, LEFT };
+
+/* The next message of the mailbox, if it is to be handled alone. */
+static enum taken take_message(struct worker *w, struct cell *c, struct type *t, struct slot **slot,
+			       uint32_t *budget)
 {
 	uint32_t n;
 
-	if (!t->windowed || (c->flags & (CELL_FORCE | CELL_BROKEN)))
-		return serve_slot(w, c, slot, *budget, in_hand);
-	n = fill_window(w, c, t, slot);
+	switch (mailbox_take(&c->mailbox, &w->mine.port.room, t->shared, slot)) {
+	case MB_TAKEN:
+		break;
+	case MB_EMPTY:
+		(*budget)++;             /* nothing was handled */
+		return nothing_waits(w, c, t) == GONE ? LEFT : NO_MESSAGE;
+	case MB_UNPUBLISHED:
+		cpu_relax();
+		sched_enqueue(&w->mine.port, c);
+		return LEFT;
+	}
+	if (__builtin_expect(c->flags & (CELL_FORCE | CELL_BROKEN), 0)) {
+		refuse(w, c, &(*slot)->msg);
+		mailbox_release(*slot);
+		return NO_MESSAGE;
+	}
+	if (!t->windowed)
+		return MESSAGE;
+	n = fill_window(w, c, t, *slot);
 	serve_window(w, c, t, n);
 	*budget = *budget > n ? *budget - n + 1 : 1;
-	return NULL;
+	return NO_MESSAGE;
+}
+
+/* The message that its sender handed over, if the actor can take it. */
+static ALWAYS_INLINE bool take_handed(struct worker *w, struct cell *c, struct type *t,
+				      const struct effect *e)
+{
+	count_one(&w->mine.port.types[t->index].accepted, 1);
+	if (__builtin_expect(c->flags & CELL_BROKEN, 0)) {
+		refuse(w, c, &e->msg);
+		return false;
+	}
+	return true;
 }
 
 /* Serve c; returns the actor to go on with, or NULL. */
@@ -670,43 +695,38 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 	struct type *t = cell_type(w->fixed.sched, c);
 
 	for (;;) {
-		struct cell *next = NULL;
-		struct slot *slot;
+		const struct msg *m = NULL;
+		struct slot *slot = NULL;
 
-		if (__builtin_expect(load_relaxed(&c->mailbox.word) & MB_SYS, 0))
-			serve_sys_lane(w, c);
-		if (__builtin_expect(resting(c), 0)) {
-			if (rest(w, c))
+		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_plain(c), 0)) {
+			enum ready r = make_ready(w, c);
+
+			if (r == PARKED)
 				return NULL;
-			continue;
-		}
-		if (__builtin_expect(load_relaxed(&c->life) != NOH_ACTIVE, 0) &&
-		    !(c->flags & CELL_BROKEN)) {
-			activate(w, c);
-			continue;
+			if (r == LOOK_AGAIN)
+				continue;
 		}
 		if (*in_hand) {
-			next = serve_hand(w, c, *budget, in_hand);
+			if (take_handed(w, c, t, *in_hand))
+				m = &(*in_hand)->msg;
+			*in_hand = NULL;
 		} else if (__builtin_expect(c->ext && c->ext->redo, 0)) {
 			serve_redo(w, c);
 		} else {
-			switch (mailbox_take(&c->mailbox, &w->mine.port.room, t->shared, &slot)) {
-			case MB_TAKEN:
-				next = serve_taken(w, c, t, slot, in_hand, budget);
-				break;
-			case MB_EMPTY:
-				if (nothing_waits(w, c, t) == GONE)
-					return NULL;
-				continue;
-			case MB_UNPUBLISHED:
-				cpu_relax();
-				sched_enqueue(&w->mine.port, c);
+			enum taken got = take_message(w, c, t, &slot, budget);
+
+			if (got == LEFT)
 				return NULL;
-			}
+			if (got == MESSAGE)
+				m = &slot->msg;
 		}
-		if (next) {
-			(*budget)--;
-			return next;
+		if (m) {
+			struct cell *next = serve_message(w, c, t, m, slot, *budget, in_hand);
+
+			if (next) {
+				(*budget)--;
+				return next;
+			}
 		}
 		check_waiters(w, c);
 		if (--*budget == 0) {
@@ -722,8 +742,8 @@ void sched_serve(struct worker *w, struct cell *c)
 	uint32_t budget = SLICE;
 
 	while (c) {
-		store_relaxed(&w->shown.running, cell_number(w->fixed.sched, c));
+		store_relaxed(&w->shown.running, (void *)c);
 		c = serve(w, c, &in_hand, &budget);
 	}
-	store_relaxed(&w->shown.running, 0);
+	store_relaxed(&w->shown.running, NULL);
 }

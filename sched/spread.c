@@ -20,7 +20,7 @@ static bool helps(uint64_t together, uint64_t alone)
 
 static uint64_t messages_of(struct worker *w)
 {
-	return load_relaxed(&w->shown.counts.messages);
+	return load_relaxed(&w->shown.counts.turns);
 }
 
 void spread_restart(struct worker *w)

@@ -1,6 +1,7 @@
 /* sched/turn.c - what a hook may do, and its end: everything at once, or nothing (P4).
  *
- * State changes go to a copy, messages and answers to a list, entries of the key-value part are
+ * State is changed in place with a copy kept aside (with read-only kinds: in a copy, as readers see
+ * it at any time), messages and answers go to a list, entries of the key-value part are
  * changed in place with an undo log, schedules enter the wheel but not the actor. turn_commit makes
  * all of it real, in the order sent; turn_undo leaves no trace. Nothing of a turn is visible to
  * another thread before its commit, so a turn that hangs holds up nobody it has written to.
@@ -9,7 +10,7 @@
  * commit claims that actor and the worker goes on with it at once, message in hand: no ring, no run
  * queue. The claim comes before the sender is released, so nobody's later message can overtake (P3).
  */
-#include "sched/sched.h"
+#include "sched/turn.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,17 +18,32 @@
 
 /* ── bodies ── */
 
-const void *turn_body(const struct msg *m)
+/* At most MSG_INLINE bytes: a few overlapping moves instead of a call. */
+static inline void copy_small(uint8_t *to, const void *from, size_t len)
 {
-	return m->len > MSG_INLINE ? m->body.big : m->body.bytes;
+	const uint8_t *f = from;
+
+	if (len >= 8) {
+		if (len > 16) {
+			memcpy(to, f, 16);
+			memcpy(to + len - 16, f + len - 16, 16);
+			if (len > 32)
+				memcpy(to + 16, f + 16, 16);
+			return;
+		}
+		memcpy(to, f, 8);
+		memcpy(to + len - 8, f + len - 8, 8);
+	} else {
+		for (; len; len--)
+			*to++ = *f++;
+	}
 }
 
-bool msg_set_body(struct msg *m, const void *body, size_t len)
+static ALWAYS_INLINE bool set_body(struct msg *m, const void *body, size_t len)
 {
 	m->len = (uint32_t)len;
 	if (len <= MSG_INLINE) {
-		if (len)
-			memcpy(m->body.bytes, body, len);
+		copy_small(m->body.bytes, body, len);
 		return true;
 	}
 	m->body.big = mem_alloc(len);
@@ -37,37 +53,18 @@ bool msg_set_body(struct msg *m, const void *body, size_t len)
 	return true;
 }
 
+bool msg_set_body(struct msg *m, const void *body, size_t len)
+{
+	return set_body(m, body, len);
+}
+
 static void msg_free_body(struct msg *m)
 {
 	if (m->len > MSG_INLINE)
 		mem_free(m->body.big, m->len);
 }
 
-/* ── begin, commit, undo ── */
-
-void turn_begin(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t count)
-{
-	struct noh_turn *t = &w->mine.turn;
-
-	t->cell = c;
-	t->type = cell_type(t->sched, c);
-	t->msgs = msgs;
-	t->msg_count = count;
-	t->flags = 0;
-	t->replied = 0;
-	t->state = NULL;
-	t->fx = &w->mine.fx[w->mine.fx_at];
-	t->block_on = 0;
-	t->full_on = 0;
-	t->wait_token = 0;
-	t->serial++;
-	t->now_ms = w->mine.now_ms;
-	t->address_ready = false;
-	t->reason[0] = 0;
-	if (t->type->reads && count && t->type->pub.kinds && msgs[0].kind < t->type->pub.kind_count &&
-	    (t->type->pub.kinds[msgs[0].kind].flags & NOH_KIND_READ))
-		t->flags = TURN_READONLY;
-}
+/* ── commit, undo ── */
 
 /* With read-only kinds the state is copied by readers on other threads at any time: a version that
  * is odd while it changes, and word-sized atomic copies, make a torn one visible to them. */
@@ -76,7 +73,7 @@ void turn_publish_state(struct cell *c, struct type *ty, const void *state)
 	uint8_t *to = body_state(ty, c->body);
 
 	if (!ty->reads) {
-		memcpy(to, state, ty->pub.state_size);
+		copy_words(to, state, ty->pub.state_size);
 		return;
 	}
 	atomic_u64 *version = (atomic_u64 *)(void *)c->body->data;
@@ -166,49 +163,38 @@ static void publish(struct port *p, struct effect *e)
 	}
 }
 
-static void answer_the_rest(struct worker *w, struct noh_turn *t, int status)
-{
-	for (uint32_t i = 0; i < t->msg_count; i++)
-		if (t->msgs[i].reply_to && !(t->replied >> i & 1))
-			answer(&w->mine.port, t->msgs[i].reply_to, status, NULL);
-}
-
-void turn_commit(struct worker *w, bool may_hand_off, struct effect **handed)
+void turn_answer_rest(struct worker *w)
 {
 	struct noh_turn *t = &w->mine.turn;
-	struct effects  *fx = t->fx;
+
+	for (uint32_t i = 0; i < t->msg_count; i++)
+		if (t->msgs[i].reply_to && !(t->so_far.replied >> i & 1))
+			answer(&w->mine.port, t->msgs[i].reply_to, NOH_OK, NULL);
+}
+
+void turn_publish(struct worker *w, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		publish(&w->mine.port, &w->mine.turn.fx->list[i]);
+}
+
+void turn_publish_one(struct worker *w, struct effect *e)
+{
+	publish(&w->mine.port, e);
+}
+
+void turn_commit_rest(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
 	struct cell     *c = t->cell;
-	uint32_t         n = fx->count;
 
-	*handed = NULL;
-	if (t->state && !(t->flags & TURN_READONLY)) {
-		turn_publish_state(c, t->type, t->state);
+	kv_commit(&t->kv_log);
+	if (t->op_count)
+		apply_schedules(w, t);
+	if (t->so_far.flags & TURN_STOP)
+		c->flags |= CELL_STOP;
+	if (t->so_far.flags & (TURN_KV | TURN_TIMERS))
 		c->flags |= CELL_DIRTY;
-	}
-	if (__builtin_expect(t->flags & (TURN_KV | TURN_TIMERS | TURN_STOP), 0)) {
-		kv_commit(&t->kv_log);
-		if (t->op_count)
-			apply_schedules(w, t);
-		if (t->flags & TURN_STOP)
-			c->flags |= CELL_STOP;
-		if (t->flags & (TURN_KV | TURN_TIMERS))
-			c->flags |= CELL_DIRTY;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct effect *e = &fx->list[i];
-
-		if (i + 1 == n && may_hand_off && e->op == FX_TELL &&
-		    cell_at(t->sched, e->cell) != c &&
-		    mailbox_claim(&cell_at(t->sched, e->cell)->mailbox, e->gen)) {
-			*handed = e;
-			w->mine.fx_at ^= 1;
-			break;
-		}
-		publish(&w->mine.port, e);
-	}
-	fx->count = 0;
-	if (t->replied != (t->msg_count >= 64 ? UINT64_MAX : (UINT64_C(1) << t->msg_count) - 1))
-		answer_the_rest(w, t, NOH_OK);
 }
 
 void turn_undo(struct worker *w)
@@ -226,6 +212,8 @@ void turn_undo(struct worker *w)
 			msg_free_body(&e->msg);
 	}
 	t->fx->count = 0;
+	if (t->so_far.state && !t->type->reads)
+		copy_words(t->so_far.state, w->mine.scratch, t->type->pub.state_size);
 	if (t->cell->ext)
 		kv_rollback(&t->cell->ext->kv, &t->kv_log);
 	for (uint32_t i = 0; i < t->op_count; i++)
@@ -258,9 +246,9 @@ noh_actor noh_self(noh_turn *t)
 
 const char *noh_address(noh_turn *t)
 {
-	if (!t->address_ready) {
+	if (!(t->so_far.flags & TURN_ADDRESS)) {
 		cell_address(t->sched, t->cell, t->address);
-		t->address_ready = true;
+		t->so_far.flags |= TURN_ADDRESS;
 	}
 	return t->address;
 }
@@ -272,21 +260,23 @@ const char *noh_id(noh_turn *t)
 
 noh_actor noh_parent(noh_turn *t)
 {
-	return !(t->flags & TURN_OUTSIDE) && t->cell->ext ? t->cell->ext->parent : (noh_actor){ 0 };
+	return !(t->so_far.flags & TURN_OUTSIDE) && t->cell->ext ? t->cell->ext->parent : (noh_actor){ 0 };
 }
 
 const void *noh_look(noh_turn *t)
 {
-	return t->state ? t->state : body_state(t->type, t->cell->body);
+	return t->so_far.state ? t->so_far.state : body_state(t->type, t->cell->body);
 }
 
 void *noh_state(noh_turn *t)
 {
-	if (!t->state) {
-		t->state = t->worker->mine.scratch;
-		memcpy(t->state, body_state(t->type, t->cell->body), t->type->pub.state_size);
+	if (!t->so_far.state) {
+		void *own = body_state(t->type, t->cell->body), *copy = t->worker->mine.scratch;
+
+		copy_words(copy, own, t->type->pub.state_size);
+		t->so_far.state = t->type->reads ? copy : own;
 	}
-	return t->state;
+	return t->so_far.state;
 }
 
 /* ── sending ── */
@@ -297,22 +287,28 @@ static int read_only(noh_turn *t)
 			 noh_address(t));
 }
 
-static struct effect *effect_new(noh_turn *t)
+static bool effects_grow(struct effects *fx)
+{
+	uint32_t room = fx->room ? fx->room * 2 : 64;
+	struct effect *list;
+
+	list = room > EFFECTS_MAX ? NULL : mem_aligned(CACHE_LINE, room * sizeof *list);
+	if (!list)
+		return false;
+	if (fx->count)
+		memcpy(list, fx->list, fx->count * sizeof *list);
+	mem_free(fx->list, fx->room * sizeof *list);
+	fx->list = list;
+	fx->room = room;
+	return true;
+}
+
+static ALWAYS_INLINE struct effect *effect_new(noh_turn *t)
 {
 	struct effects *fx = t->fx;
 
-	if (__builtin_expect(fx->count == fx->room, 0)) {
-		uint32_t room = fx->room ? fx->room * 2 : 64;
-		struct effect *list = room > EFFECTS_MAX ? NULL : mem_aligned(CACHE_LINE,
-									     room * sizeof *list);
-		if (!list)
-			return NULL;
-		if (fx->count)
-			memcpy(list, fx->list, fx->count * sizeof *list);
-		mem_free(fx->list, fx->room * sizeof *list);
-		fx->list = list;
-		fx->room = room;
-	}
+	if (__builtin_expect(fx->count == fx->room, 0) && !effects_grow(fx))
+		return NULL;
 	return &fx->list[fx->count];
 }
 
@@ -344,27 +340,34 @@ static void note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell
 	if (*on == 0 && cell_at(t->sched, cell) != t->cell) {
 		*on = cell;
 		*on_gen = gen;
+		t->so_far.flags |= TURN_RESTS;
 	}
 }
 
-/* The mailbox's full mode acts here, at the send call. */
-static int room_for(noh_turn *t, struct cell *c, struct type *ty, uint32_t number, uint32_t gen,
-		    uint64_t word)
+static int no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n)
 {
-	int64_t waiting = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
-	int64_t n = (waiting > 0 ? waiting : 0) + sends_to(t, number);
-
-	if (__builtin_expect(n < (int64_t)ty->capacity, 1) || ty->pub.full_mode == NOH_DROP_OLDEST)
-		return NOH_OK;
 	if (ty->pub.full_mode == NOH_BLOCK) {
 		if (n < (int64_t)ty->hard) {
-			note_full(t, &t->block_on, &t->block_gen, number, gen);
+			note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, gen);
 			return NOH_OK;
 		}
-		note_full(t, &t->full_on, &t->full_gen, number, gen);
+		note_full(t, &t->so_far.full_on, &t->so_far.full_gen, number, gen);
 	}
 	count_one(&t->worker->mine.port.types[ty->index].refused, 1);
 	return NOH_FULL;
+}
+
+/* The mailbox's full mode acts here, at the send call. */
+static ALWAYS_INLINE int room_for(noh_turn *t, struct cell *c, struct type *ty, uint32_t number, uint32_t gen,
+		    uint64_t word)
+{
+	int64_t n = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
+
+	if (t->fx->count)
+		n += sends_to(t, number);
+	if (__builtin_expect(n < (int64_t)ty->capacity, 1) || ty->pub.full_mode == NOH_DROP_OLDEST)
+		return NOH_OK;
+	return no_room(t, ty, number, gen, n);
 }
 
 static int check_kind(struct type *ty, uint32_t kind)
@@ -380,7 +383,24 @@ static int check_kind(struct type *ty, uint32_t kind)
 	return NOH_OK;
 }
 
-static int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,
+static int gone(void)
+{
+	return error_set(NOH_EGONE, "the reference is stale: its actor went back to storage; send to "
+			 "its address");
+}
+
+static int too_big(struct sched *s, size_t len)
+{
+	return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len, s->max_message);
+}
+
+static int no_memory(noh_turn *t, size_t len)
+{
+	return error_set(NOH_ENOMEM, "%s: no memory for a message of %zu bytes (%u in this turn so far)",
+			 noh_address(t), len, t->fx->count);
+}
+
+static ALWAYS_INLINE int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,
 		size_t len, uint64_t reply)
 {
 	struct sched *s = t->sched;
@@ -388,26 +408,23 @@ static int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const
 	uint64_t      word = load_acquire(&c->mailbox.word);
 	int           rc;
 
-	if (load_relaxed(&c->mailbox.gen) != gen || mb_state(word) == MB_DEAD)
-		return error_set(NOH_EGONE, "the reference is stale: its actor went back to storage; "
-				 "send to its address");
+	if (__builtin_expect(load_relaxed(&c->mailbox.gen) != gen || mb_state(word) == MB_DEAD, 0))
+		return gone();
 	struct type *ty = cell_type(s, c);
 
 	if (ty->pub.kinds && (rc = check_kind(ty, kind)) != NOH_OK)
 		return rc;
-	if (len > s->max_message)
-		return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len,
-				 s->max_message);
+	if (__builtin_expect(len > s->max_message, 0))
+		return too_big(s, len);
 	struct effect *e = effect_new(t);
 
-	if (!e)
-		return error_set(NOH_ENOMEM, "%s: no memory for another message of this turn (%u so far)",
-				 noh_address(t), t->fx->count);
+	if (__builtin_expect(!e, 0))
+		return no_memory(t, len);
 	rc = room_for(t, c, ty, number, gen, word);
-	if (rc != NOH_OK)
+	if (__builtin_expect(rc != NOH_OK, 0))
 		return rc;
-	if (!msg_set_body(&e->msg, body, len))
-		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", len);
+	if (__builtin_expect(!set_body(&e->msg, body, len), 0))
+		return no_memory(t, len);
 	e->op = FX_TELL;
 	e->cell = number;
 	e->gen = gen;
@@ -417,14 +434,14 @@ static int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const
 	return NOH_OK;
 }
 
-static bool ref_valid(noh_turn *t, noh_actor to)
+static inline bool ref_valid(noh_turn *t, noh_actor to)
 {
 	return ref_number(to) != 0 && ref_number(to) < load_relaxed(&t->sched->cells.shared.fresh);
 }
 
 int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
 {
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	if (!ref_valid(t, to))
 		return error_set(NOH_EINVAL, "a reference to nobody");
@@ -436,7 +453,7 @@ static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t 
 	struct cell *c;
 	int rc;
 
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	rc = sched_resolve(&t->worker->mine.port, address, strlen(address), &c, gen);
 	if (rc == NOH_OK)
@@ -446,7 +463,7 @@ static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t 
 
 int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
 {
-	uint32_t number, gen;
+	uint32_t number = 0, gen = 0;
 	int rc = resolve(t, address, &number, &gen);
 
 	return rc == NOH_OK ? tell(t, number, gen, kind, body, len, 0) : rc;
@@ -459,7 +476,7 @@ static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const 
 	uint64_t token;
 	int rc;
 
-	if (o && o->wait && t->wait_token)
+	if (o && o->wait && t->so_far.wait_token)
 		return error_set(NOH_EINVAL, "%s: a turn can wait for one answer only", noh_address(t));
 	token = pending_ask(t->worker, t->cell, o ? o->answer_kind : 0, clock_due(t->sched, timeout));
 	if (!token)
@@ -476,8 +493,9 @@ static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const 
 			pending_drop(&t->worker->mine.port, token);
 			return error_set(NOH_ENOMEM, "no memory to wait for an answer");
 		}
-		t->wait_token = token;
-		t->wait_on = number;
+		t->so_far.wait_token = token;
+		t->so_far.flags |= TURN_RESTS;
+		t->so_far.wait_on = number;
 	}
 	if (number_out)
 		*number_out = token;
@@ -487,7 +505,7 @@ static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const 
 int noh_ask(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len,
 	    const noh_ask_options *o, uint64_t *number)
 {
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	if (!ref_valid(t, to))
 		return error_set(NOH_EINVAL, "a reference to nobody");
@@ -497,7 +515,7 @@ int noh_ask(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t l
 int noh_ask_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len,
 	       const noh_ask_options *o, uint64_t *number)
 {
-	uint32_t cell, gen;
+	uint32_t cell = 0, gen = 0;
 	int rc = resolve(t, address, &cell, &gen);
 
 	return rc == NOH_OK ? ask(t, cell, gen, kind, body, len, o, number) : rc;
@@ -505,7 +523,7 @@ int noh_ask_to(noh_turn *t, const char *address, uint32_t kind, const void *body
 
 int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 {
-	uint32_t cell, gen;
+	uint32_t cell = 0, gen = 0;
 	int rc = resolve(t, address, &cell, &gen);
 	struct effect *e;
 
@@ -527,9 +545,9 @@ int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 
 int noh_stop_self(noh_turn *t)
 {
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
-	t->flags |= TURN_STOP;
+	t->so_far.flags |= TURN_STOP;
 	return NOH_OK;
 }
 
@@ -540,6 +558,7 @@ int noh_fail(noh_turn *t, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(t->reason, sizeof t->reason, format, args);
 	va_end(args);
+	t->so_far.flags |= TURN_REASON;
 	return NOH_EFAILED;
 }
 
@@ -580,7 +599,7 @@ static int answer_outside(noh_turn *t, const void *body, size_t len)
 	if (n)
 		memcpy(t->answer, body, n);
 	t->answer_len = len;
-	t->replied = 1;
+	t->so_far.replied = 1;
 	return NOH_OK;
 }
 
@@ -591,15 +610,15 @@ int noh_reply_to(noh_turn *t, const noh_msg *m, const void *body, size_t len)
 
 	if (i < 0 || i >= (ptrdiff_t)t->msg_count)
 		return error_set(NOH_EINVAL, "not a message of this turn");
-	if (t->replied >> i & 1)
+	if (t->so_far.replied >> i & 1)
 		return error_set(NOH_EREPLIED, "%s has answered this message already", noh_address(t));
-	if (t->flags & TURN_OUTSIDE)
+	if (t->so_far.flags & TURN_OUTSIDE)
 		return answer_outside(t, body, len);
 	if (!m->reply_to)
 		return NOH_NOBODY;
 	rc = add_answer(t, m->reply_to, NOH_OK, body, len);
 	if (rc == NOH_OK)
-		t->replied |= UINT64_C(1) << i;
+		t->so_far.replied |= UINT64_C(1) << i;
 	return rc;
 }
 
@@ -614,16 +633,16 @@ noh_promise noh_defer(noh_turn *t, const noh_msg *m)
 {
 	ptrdiff_t i = m - t->msgs;
 
-	if (i < 0 || i >= (ptrdiff_t)t->msg_count || !m->reply_to || (t->replied >> i & 1) ||
-	    (t->flags & TURN_READONLY))
+	if (i < 0 || i >= (ptrdiff_t)t->msg_count || !m->reply_to || (t->so_far.replied >> i & 1) ||
+	    (t->so_far.flags & TURN_READONLY))
 		return (noh_promise){ 0 };
-	t->replied |= UINT64_C(1) << i;
+	t->so_far.replied |= UINT64_C(1) << i;
 	return (noh_promise){ m->reply_to };
 }
 
 int noh_answer(noh_turn *t, noh_promise promise, int status, const void *body, size_t len)
 {
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	if (!pending_waits(t->sched, promise.bits))
 		return NOH_NOBODY;
@@ -677,7 +696,7 @@ static int schedule(noh_turn *t, uint32_t kind, uint64_t delay, uint64_t period)
 	struct schedule_op *op;
 	struct ext *x;
 
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	if (delay > YEAR_MS)
 		return error_set(NOH_EINVAL, "%s: a schedule of %llu ms: at most a year is allowed",
@@ -695,7 +714,7 @@ static int schedule(noh_turn *t, uint32_t kind, uint64_t delay, uint64_t period)
 	if (!op->entry)
 		return error_set(NOH_ENOMEM, "no memory for a schedule of %s", noh_address(t));
 	t->op_count++;
-	t->flags |= TURN_TIMERS;
+	t->so_far.flags |= TURN_TIMERS;
 	return NOH_OK;
 }
 
@@ -715,7 +734,7 @@ int noh_schedule_cancel(noh_turn *t, uint32_t kind)
 {
 	struct schedule_op *op;
 
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	if (!t->cell->ext)
 		return NOH_OK;
@@ -724,7 +743,7 @@ int noh_schedule_cancel(noh_turn *t, uint32_t kind)
 		return error_set(NOH_ENOMEM, "no memory to cancel a schedule of %s", noh_address(t));
 	*op = (struct schedule_op){ .kind = kind, .add = false };
 	t->op_count++;
-	t->flags |= TURN_TIMERS;
+	t->so_far.flags |= TURN_TIMERS;
 	return NOH_OK;
 }
 
@@ -734,7 +753,7 @@ int noh_kv_get(noh_turn *t, const void *key, size_t key_len, const void **value,
 {
 	const struct kv_node *n;
 
-	if (t->flags & TURN_OUTSIDE)
+	if (t->so_far.flags & TURN_OUTSIDE)
 		return error_set(NOH_EREADONLY, "%s: a read-only call beside the mailbox sees the state, "
 				 "not the key-value part", noh_address(t));
 	n = t->cell->ext ? kv_get(&t->cell->ext->kv, key, key_len) : NULL;
@@ -750,7 +769,7 @@ int noh_kv_next(noh_turn *t, const void **key, size_t *key_len, const void **val
 {
 	const struct kv_node *n;
 
-	if (t->flags & TURN_OUTSIDE)
+	if (t->so_far.flags & TURN_OUTSIDE)
 		return error_set(NOH_EREADONLY, "%s: a read-only call beside the mailbox sees the state, "
 				 "not the key-value part", noh_address(t));
 	n = t->cell->ext ? kv_next(&t->cell->ext->kv, *key, *key_len) : NULL;
@@ -776,23 +795,23 @@ int noh_kv_put(noh_turn *t, const void *key, size_t key_len, const void *value, 
 {
 	struct ext *x;
 
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	x = cell_ext(t->cell);
 	if (!x)
 		return kv_result(t, NOH_ENOMEM);
 	if (!x->kv.root)
 		x->kv.seed = t->sched->seed;
-	t->flags |= TURN_KV;
+	t->so_far.flags |= TURN_KV;
 	return kv_result(t, kv_put(&x->kv, &t->kv_log, key, key_len, value, value_len));
 }
 
 int noh_kv_delete(noh_turn *t, const void *key, size_t key_len)
 {
-	if (t->flags & TURN_READONLY)
+	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	if (!t->cell->ext)
 		return NOH_END;
-	t->flags |= TURN_KV;
+	t->so_far.flags |= TURN_KV;
 	return kv_result(t, kv_delete(&t->cell->ext->kv, &t->kv_log, key, key_len));
 }

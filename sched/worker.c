@@ -22,6 +22,7 @@ static void tick(struct worker *w)
 {
 	w->mine.now_ns = clock_now_ns(&w->fixed.sched->clock);
 	w->mine.now_ms = w->mine.now_ns / 1000000u;
+	w->mine.now_ds = (uint32_t)(w->mine.now_ms / 100);
 }
 
 uint64_t sched_now_ms(struct worker *w)
@@ -68,7 +69,7 @@ static void look_ahead(struct worker *w)
 
 static uint32_t run_some(struct worker *w)
 {
-	uint64_t start = w->mine.now_ns, looked = load_relaxed(&w->shown.counts.messages);
+	uint64_t start = w->mine.now_ns, looked = load_relaxed(&w->shown.counts.turns);
 	uint32_t n, ran = 0;
 
 	while (ran < PASS_ITEMS && (n = runq_take(&w->runq)) != 0) {
@@ -77,7 +78,7 @@ static uint32_t run_some(struct worker *w)
 		look_ahead(w);
 		sched_serve(w, cell_at(w->fixed.sched, n));
 		ran++;
-		done = load_relaxed(&w->shown.counts.messages);
+		done = load_relaxed(&w->shown.counts.turns);
 		if (done - looked >= CLOCK_EVERY) {
 			looked = done;
 			tick(w);
@@ -258,14 +259,13 @@ void sched_wake_all(struct sched *s)
 
 struct watched {
 	uint64_t turns, since_ns;
-	uint32_t running;
+	void    *running;
 	bool     reported;
 };
 
-static void report_slow(struct sched *s, uint32_t cell, uint64_t ms)
+static void report_slow(struct sched *s, struct cell *c, uint64_t ms)
 {
 	struct port *p = sched_port(s);
-	struct cell *c = cell_at(s, cell);
 	char address[ADDRESS_MAX + 1] = "";
 
 	epoch_enter(&p->epoch);
@@ -287,7 +287,7 @@ static void wake_one(struct sched *s)
 static void watch_worker(struct sched *s, struct worker *w, struct watched *seen, uint64_t now)
 {
 	uint64_t turns = load_relaxed(&w->shown.counts.turns);
-	uint32_t running = load_relaxed(&w->shown.running);
+	void    *running = load_relaxed(&w->shown.running);
 	bool     stuck = running && running == seen->running && turns == seen->turns;
 
 	if (!stuck) {

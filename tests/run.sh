@@ -245,10 +245,18 @@ named_files_exist() {   # `sched/turn.c` in a page is a file of the tree
 	done < <(pages)
 	return $rc
 }
+proofs_exist() {   # every id that docs/guarantees.md calls a proof is an id of a test
+	local id rc=0
+	while read -r id; do
+		grep -q "^| $id |" docs/conformance.md || { echo "docs/guarantees.md: no test names $id"; rc=1; }
+	done < <(sed -n '/^Proved by/,/^$/p' docs/guarantees.md | grep -oE '\b(P[0-9]+|[A-Z]+-[0-9]+)\b' | sort -u)
+	return $rc
+}
 docs_stage() {
 	stage "documentation"
 	check "README.md shows examples/counter.c" readme_example
 	check "docs/conformance.md is up to date" tools/conformance.sh --check
+	check "docs/guarantees.md names its proofs" proofs_exist
 	check "links lead somewhere" links_resolve
 	check "named files exist" named_files_exist
 	check "every folder has its README" folders_explained

@@ -31,7 +31,7 @@ static inline void open_rings(int threads)
 {
 	memset(&b, 0, sizeof b);
 	b.capacity = UINT32_MAX;
-	CHECK(rings_open(&w->rings));
+	CHECK(rings_open(&w->rings, 1u << 20));
 	for (uint32_t c = 0; c < CLASSES_USED; c++) {
 		uint32_t n = 1;
 

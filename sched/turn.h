@@ -1,0 +1,82 @@
+/* sched/turn.h - the beginning and the end of a turn, as far as every message pays for it.
+ *
+ * Owns     nothing: the turn is the worker's.   Threads  the worker that runs the actor.
+ * The rare parts are in turn.c.
+ */
+#ifndef NOH_SCHED_TURN_H
+#define NOH_SCHED_TURN_H
+
+#include "sched/sched.h"
+
+#include <string.h>
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+void turn_answer_rest(struct worker *w);                 /* an empty answer to who got none       */
+void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, in order   */
+void turn_publish_one(struct worker *w, struct effect *e);
+void turn_commit_rest(struct worker *w);                 /* key-value part, schedules, stop       */
+
+static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct type *ty,
+			      const noh_msg *msgs, uint32_t count)
+{
+	struct noh_turn *t = &w->mine.turn;
+
+	t->cell = c;
+	t->type = ty;
+	t->msgs = msgs;
+	t->msg_count = count;
+	t->fx = &w->mine.fx[w->mine.fx_at];
+	t->counts = &w->mine.port.types[ty->index];
+	t->serial++;
+	count_one(&w->shown.counts.turns, 1);
+	t->now_ms = w->mine.now_ms;
+	memset(&t->so_far, 0, sizeof t->so_far);
+	if (__builtin_expect(ty->reads, 0) && count && msgs[0].kind < ty->pub.kind_count &&
+	    (ty->pub.kinds[msgs[0].kind].flags & NOH_KIND_READ))
+		t->so_far.flags = TURN_READONLY;
+}
+
+/* Everything of the turn becomes real. If its actor is at its end and the last thing it did was to
+ * write to an actor that is idle, that one is claimed and *handed is the message for it: the caller
+ * releases this actor and goes on with that one. */
+static ALWAYS_INLINE void turn_commit(struct worker *w, bool at_end, bool single,
+				      struct effect **handed)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct effects  *fx = t->fx;
+	struct cell     *c = t->cell;
+	uint32_t         n = fx->count;
+
+	*handed = NULL;
+	if (t->so_far.state) {
+		if (__builtin_expect(t->type->reads, 0) && !(t->so_far.flags & TURN_READONLY))
+			turn_publish_state(c, t->type, t->so_far.state);
+		c->flags |= CELL_DIRTY;
+	}
+	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP), 0))
+		turn_commit_rest(w);
+	if (n) {
+		struct effect *last = &fx->list[n - 1];
+
+		if (at_end && last->op == FX_TELL) {
+			struct cell *to = cell_at(t->sched, last->cell);
+
+			if (n > 1)
+				turn_publish(w, n - 1);
+			if (to != c && mailbox_claim(&to->mailbox, last->gen)) {
+				*handed = last;
+				w->mine.fx_at ^= 1;
+			} else {
+				turn_publish_one(w, last);
+			}
+		} else {
+			turn_publish(w, n);
+		}
+		fx->count = 0;
+	}
+	if (single ? t->msgs[0].reply_to && !t->so_far.replied : t->msg_count != 0)
+		turn_answer_rest(w);
+}
+
+#endif
