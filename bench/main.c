@@ -34,13 +34,14 @@ void bench_usage(void)
 
 NOH_PRINTF(1, 2) static int usage_error(const char *format, ...)
 {
+	char text[400];
 	va_list args;
 
-	fputs("noh bench: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	int n = vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	fputs(format[strlen(format) - 1] == '?' ? "\n" : "; see noh bench --help\n", stderr);
+	bool question = n > 0 && n < (int)sizeof text && text[n - 1] == '?';
+	fprintf(stderr, "noh bench: %s%s\n", text, question ? "" : "; see noh bench --help");
 	return CLI_USAGE;
 }
 

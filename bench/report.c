@@ -199,7 +199,7 @@ void bench_report_row(const struct bench_plan *plan, const struct bench_row *row
 {
 	const struct bench_result *x = &row->typical;
 	char rate[48] = "", each[32] = "", p50[16] = "", p99[16] = "";
-	char bytes[32] = "", spread[32] = "", number[24];
+	char bytes[32] = "", spread[32] = "", number[24], line[320];
 
 	if (plan->raw)
 		return;
@@ -221,7 +221,11 @@ void bench_report_row(const struct bench_plan *plan, const struct bench_row *row
 	if (row->reps > 1 && rate[0] != '\0')
 		snprintf(spread, sizeof spread, "%.1f %%", row->spread);
 	group_line(row->bench->group);
-	printf("%-27s %7u  %18s %9s %9s %9s %7s %4u %7s%s%s\n", row->bench->name, row->workers,
-	       rate, each, p50, p99, bytes, row->reps, spread, *x->note ? "  " : "", x->note);
+	int n = snprintf(line, sizeof line, "%-27s %7u  %18s %9s %9s %9s %7s %4u %7s  %s",
+			 row->bench->name, row->workers, rate, each, p50, p99, bytes, row->reps,
+			 spread, x->note);
+	while (n > 0 && n < (int)sizeof line && line[n - 1] == ' ')
+		line[--n] = '\0';
+	puts(line);
 	fflush(stdout);
 }

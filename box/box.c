@@ -171,6 +171,7 @@ int noh_register(noh_box *box, const noh_type *pub)
 		return error_set(NOH_ENOMEM, "no memory for type %s", pub->name);
 	set_type(t, pub);
 	t->index = s->type_count;
+	t->checks_sends = pub->kinds || s->max_message < MSG_INLINE;
 	if (t->idle_ds < s->min_idle_ds)
 		s->min_idle_ds = t->idle_ds;
 	s->types[s->type_count++] = t;

@@ -295,7 +295,9 @@ NOH_API noh_promise noh_defer(noh_turn *turn, const noh_msg *msg);
 NOH_API int noh_answer(noh_turn *turn, noh_promise promise, int status, const void *body, size_t len);
 
 /* Send. Messages of one sender to one actor are handled in the order sent. NOH_OK, NOH_FULL (see
- * the full modes), NOH_EGONE (by reference), NOH_ENOTYPE, NOH_EKIND, NOH_ETOOBIG, NOH_ENOMEM. */
+ * the full modes), NOH_EGONE (by reference), NOH_ENOTYPE, NOH_EKIND, NOH_ETOOBIG, NOH_ENOMEM. If the
+ * actor goes back to storage before the turn ends, a message by address wakes it again, and one by
+ * reference is a dead letter, and counted. */
 NOH_API int noh_tell(noh_turn *turn, noh_actor to, uint32_t kind, const void *body, size_t len);
 NOH_API int noh_tell_to(noh_turn *turn, const char *address, uint32_t kind, const void *body,
 			size_t len);

@@ -34,7 +34,7 @@ static_assert(sizeof(struct cell) == CACHE_LINE, "an idle actor is one line and 
 
 enum {
 	CELL_STOP = 1,        /* deactivate as soon as nothing waits              */
-	CELL_FORCE = 2,       /* ... and what waits is dropped                    */
+	CELL_EXTRA = 2,       /* ext has something to do: redo, room_queue, forced */
 	CELL_DIRTY = 4,       /* differs from what is stored                      */
 	CELL_BLOCKED = 8,     /* rests until a mailbox it filled is at half       */
 	CELL_WAITING = 16,    /* serves nothing but the answer it waits for       */
@@ -69,12 +69,16 @@ struct ext {
 	noh_actor        parent;
 	struct redo     *redo, **redo_end;
 	struct sysmsg   *goodbyes;        /* deactivate requests to answer at the end     */
+	struct sysmsg   *room_queue, **room_end;   /* who rests until there is room here  */
+	uint32_t         room_batch;      /* how many of them to wake at a time           */
+	bool             room_woken;      /* since the mailbox was last above half        */
+	bool             forced;          /* deactivate: what waits is dropped            */
 };
 
 /* Active, and nothing special about it: the short way through serve.c. */
 static inline bool cell_plain(const struct cell *c)
 {
-	return (c->flags | CELL_DIRTY) == (CELL_READY | CELL_LOADED | CELL_DIRTY) && !c->ext;
+	return (c->flags | CELL_DIRTY) == (CELL_READY | CELL_LOADED | CELL_DIRTY);
 }
 
 static inline noh_actor ref_make(uint32_t number, uint32_t gen)

@@ -326,7 +326,6 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 
 static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 {
-	struct effect *none;
 	int rc;
 
 	turn_begin(w, c, cell_type(w->fixed.sched, c), NULL, 0);
@@ -334,7 +333,7 @@ static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 		return NOH_OK;
 	rc = hook(&w->mine.turn);
 	if (rc >= 0) {
-		turn_commit(w, false, false, &none);
+		(void)turn_commit(w, c, false, false);
 		return NOH_OK;
 	}
 	turn_undo(w);
@@ -450,10 +449,17 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 	ext_free(c->ext);
 	c->ext = NULL;
 	count_one(&p->died, 1);
-	if (load_relaxed(&c->life) != NOH_NOT_ACTIVE)
+	if (load_relaxed(&c->life) == NOH_DEACTIVATING)
 		count_one(&p->types[t->index].deactivations, 1);
 	store_relaxed(&c->life, NOH_NOT_ACTIVE);
 	bury(p, n);
+}
+
+static void unforce(struct cell *c)
+{
+	c->flags &= (uint8_t)~CELL_STOP;
+	if (c->ext)
+		c->ext->forced = false;
 }
 
 bool life_deactivate(struct worker *w, struct cell *c)
@@ -475,7 +481,7 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	}
 	if (rc < 0) {            /* keep what cannot be stored */
 		say_goodbye(&w->mine.port, c, rc);
-		c->flags &= (uint8_t)~(CELL_STOP | CELL_FORCE);
+		unforce(c);
 		c->flags |= CELL_READY;
 		store_relaxed(&c->life, NOH_ACTIVE);
 		return false;
@@ -489,7 +495,9 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	if (c->flags & CELL_BROKEN)
 		return false;
 	if (!(c->ext && c->ext->goodbyes) && load_relaxed(&s->stopping) < 2)
-		c->flags &= (uint8_t)~(CELL_STOP | CELL_FORCE);
+		unforce(c);
+	if (load_relaxed(&c->life) == NOH_DEACTIVATING)
+		count_one(&w->mine.port.types[t->index].deactivations, 1);
 	store_relaxed(&c->life, NOH_NOT_ACTIVE);
 	clock_arm_schedules(w, c);
 	return false;
@@ -497,20 +505,24 @@ bool life_deactivate(struct worker *w, struct cell *c)
 
 /* ── sweeping ── */
 
-static void lower(atomic_u64 *at, uint64_t to)
+static bool lower(atomic_u64 *at, uint64_t to)
 {
 	uint64_t now = load_relaxed(at);
 
-	while (to < now && !cas_relaxed(at, &now, to))
-		;
+	while (to < now)
+		if (cas_seq_cst(at, &now, to))
+			return true;
+	return false;
 }
 
 void life_note_idle(struct sched *s, struct cell *c, struct type *t, uint64_t now_ds)
 {
 	if (t->idle_ds == UINT32_MAX)
 		return;
-	lower(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS], now_ds + t->idle_ds);
-	lower(&s->next_sweep_ds, now_ds + t->idle_ds);
+	(void)lower(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS], now_ds + t->idle_ds);
+	/* Worker 0 sleeps no longer than to the next sweep; if it sleeps already, it must hear of it. */
+	if (lower(&s->next_sweep_ds, now_ds + t->idle_ds) && sched_self() != &s->workers[0])
+		park_wake(&s->workers[0].shared.park);
 }
 
 /* Claim c if it is idle and `older` than that; it stops when it runs. */
@@ -601,13 +613,13 @@ uint32_t life_sweep(struct worker *w)
 			/* Actors come and go all the time: not every one gets a sweep of its own. */
 			if (next != UINT64_MAX && next < now_ds + s->min_idle_ds / 16)
 				next = now_ds + s->min_idle_ds / 16;
-			lower(&s->chunk_due_ds[i], next);
+			(void)lower(&s->chunk_due_ds[i], next);
 			due = next;
 		}
 		if (due < soonest)
 			soonest = due;
 	}
-	lower(&s->next_sweep_ds, soonest);
+	(void)lower(&s->next_sweep_ds, soonest);
 	return sent;
 }
 
@@ -656,6 +668,11 @@ void life_discard(struct port *p, struct cell *c)
 
 		node_free(p, n);
 		n = next;
+	}
+	while (c->ext && c->ext->room_queue) {
+		n = c->ext->room_queue;
+		c->ext->room_queue = n->next;
+		node_free(p, n);
 	}
 	while (c->ext && c->ext->redo) {
 		struct redo *r = c->ext->redo;

@@ -40,6 +40,7 @@ struct type {
 	uint32_t capacity, half, hard;
 	uint32_t idle_ds;              /* tenths of a second; UINT32_MAX: never                    */
 	uint32_t state_off, id_off;    /* in body.data                                             */
+	bool     checks_sends;         /* declared kinds, or a message limit under MSG_INLINE      */
 	bool     shared;               /* drop_oldest: senders take, too                           */
 	bool     reads;                /* has read-only kinds: the state carries a version         */
 	bool     coalesces;            /* has coalescing kinds                                     */
@@ -50,7 +51,9 @@ struct type_counts {
 	atomic_u64 accepted, handled, failed, refused;
 	atomic_u64 dropped_oldest, dropped_forced, dropped_stop, coalesced;
 	atomic_u64 activations, deactivations;
+	uint64_t   pad[6];
 };
+static_assert(sizeof(struct type_counts) == 2 * CACHE_LINE, "found by a shift");
 
 struct sched;
 struct worker;
@@ -68,19 +71,27 @@ struct port {
 	alignas(CACHE_LINE) atomic_u32 busy;   /* outside: borrowed                                */
 };
 
-/* One thing a turn does to others; takes effect at the turn's end. */
-enum { FX_TELL, FX_ANSWER, FX_SPAWN };
+/* One thing a turn does to others; takes effect at the turn's end. One line each:
+ *     cell != 0, len <= max_message   a message for that cell
+ *     cell != 0, len == FX_SPAWN      activate it; msg.reply is the parent
+ *     cell == 0                       an answer: `gen` is its status, msg.reply what it answers */
+#define FX_SPAWN UINT32_MAX
 struct effect {
-	uint32_t   op;
-	uint32_t   cell, gen;          /* FX_TELL, FX_SPAWN                                        */
-	int32_t    status;             /* FX_ANSWER                                                */
-	struct msg msg;                /* FX_ANSWER: reply is the token it answers                 */
-	uint32_t   pad[2];
+	uint32_t   cell, gen;
+	struct msg msg;
 };
+static_assert(sizeof(struct effect) == CACHE_LINE, "an effect is one line");
 
 struct effects {
 	struct effect *list;
 	uint32_t       count, room;
+};
+
+/* The addresses a turn wrote to, one after the other: {effect, length} and the bytes. An actor may go
+ * back to storage before the turn ends; then it is looked up again. */
+struct letters {
+	char    *bytes;
+	uint32_t used, room;
 };
 
 struct schedule_op {
@@ -102,11 +113,10 @@ struct noh_turn {
 	struct cell    *cell;
 	struct type    *type;
 	const noh_msg  *msgs;
-	struct effects *fx;
-	struct type_counts *counts;
-	uint64_t        now_ms;
+	struct effects *fx;                /* one of the worker's two                              */
+	struct type_counts *counts;        /* of the type, in the worker's port                    */
+	uint64_t        now_ms;            /* outside turns only                                   */
 	uint32_t        msg_count;
-	uint32_t        serial;            /* of turns, for the table of sends                     */
 	struct {                           /* all zero when a turn begins                          */
 		void    *state;            /* the copy; NULL: not asked for yet                    */
 		uint64_t replied;          /* bit per message: answered or deferred                */
@@ -116,6 +126,7 @@ struct noh_turn {
 		uint32_t block_on, block_gen;   /* the first full mailbox this turn sent to        */
 		uint32_t full_on, full_gen;     /* the first that refused                          */
 	} so_far;
+	struct letters  letters;
 	struct kv_log   kv_log;
 	struct schedule_op *ops;
 	uint32_t        op_count, op_room;
@@ -127,7 +138,7 @@ struct noh_turn {
 };
 
 #define PENDING_TABLE 64           /* messages this turn has for one mailbox: direct mapped        */
-struct pending_sends { uint32_t cell, serial, count; };
+struct pending_sends { uint64_t turn; uint32_t cell, count; };
 
 struct worker_counts {
 	atomic_u64 turns, steals, stolen_actors, parks, wakeups, passes;
@@ -141,8 +152,8 @@ struct worker {
 	alignas(CACHE_LINE) struct {
 		struct port      port;
 		struct noh_turn  turn;
-		struct effects   fx[2];
-		uint32_t         fx_at;
+		struct effects   fx[2];            /* this turn's, and those of the one before:
+						      the message in hand is among them    */
 		void            *scratch;
 		struct pending_sends sends[PENDING_TABLE];
 		struct slot     *window[WINDOW_MAX];

@@ -149,7 +149,7 @@ static ALWAYS_INLINE int end_turn(struct worker *w, struct cell *c, int rc, uint
 	struct noh_turn *t = &w->mine.turn;
 
 	if (__builtin_expect(rc == NOH_OK || (rc > 0 && !(rc == NOH_FULL && t->so_far.full_on)), 1)) {
-		turn_commit(w, at_its_end(w, c, budget), single, handed);
+		*handed = turn_commit(w, c, at_its_end(w, c, budget), single);
 		count_one(&t->counts->handled, single ? 1 : t->msg_count);
 		return NOH_OK;
 	}
@@ -285,6 +285,7 @@ static bool redo_add(struct cell *c, const noh_msg *m, const struct msg *owned, 
 	r->status = m->status;
 	r->ask = m->ask;
 	r->next = NULL;
+	c->flags |= CELL_EXTRA;
 	if (!x->redo)
 		x->redo_end = &x->redo;
 	if (in_front) {
@@ -327,6 +328,11 @@ static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, cons
 	after_turn(w, c, rc);
 }
 
+static bool refuses(const struct cell *c)
+{
+	return (c->flags & CELL_BROKEN) || (c->ext && c->ext->forced);
+}
+
 /* What waits for an actor that is being thrown out, or that could not be activated. */
 static void refuse(struct worker *w, struct cell *c, const struct msg *m)
 {
@@ -352,7 +358,7 @@ static void serve_redo(struct worker *w, struct cell *c)
 	if (!x->redo)
 		x->redo_end = &x->redo;
 	mem_free(r, sizeof *r);
-	if (c->flags & (CELL_FORCE | CELL_BROKEN)) {
+	if (refuses(c)) {
 		refuse(w, c, &copy.msg);
 		return;
 	}
@@ -391,6 +397,7 @@ static void serve_sys_message(struct worker *w, struct cell *c, struct sysmsg *n
 	} else if ((c->flags & CELL_WAITING) && c->ext->waits_for == n->token) {
 		c->flags &= (uint8_t)~CELL_WAITING;
 	}
+	count_one(&w->mine.port.types[load_relaxed(&c->type)].accepted, 1);
 	serve_extra(w, c, &m, &owned, false);
 }
 
@@ -420,7 +427,11 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 			(void)pending_complete(p, n->token, NOH_ENOMEM, NULL, 0);
 			break;
 		}
-		c->flags |= (uint8_t)(n->status ? CELL_STOP | CELL_FORCE : CELL_STOP);
+		c->flags |= CELL_STOP;
+		if (n->status) {
+			c->ext->forced = true;
+			c->flags |= CELL_EXTRA;
+		}
 		n->next = c->ext->goodbyes;
 		c->ext->goodbyes = n;
 		return;                          /* answered when it is gone */
@@ -554,13 +565,69 @@ static void serve_window(struct worker *w, struct cell *c, struct type *t, uint3
 
 /* ── the actor ── */
 
-static ALWAYS_INLINE void check_waiters(struct worker *w, struct cell *c)
+/* Who rests until there is room here is woken in small groups: all at once they would only fill the
+ * mailbox to its limit and be refused. A group that left the mailbox empty was too small, one that
+ * filled it too large. */
+static void wake_some(struct worker *w, struct cell *c, struct type *t, uint32_t waiting)
 {
-	uint64_t word = load_relaxed(&c->mailbox.word);
+	struct sysmsg *n, *first = NULL;
+	struct ext *x = c->ext;
 
-	if (__builtin_expect(word & MB_WAIT, 0) &&
-	    mailbox_depth(&c->mailbox) <= cell_type(w->fixed.sched, c)->half)
-		sched_wake_waiters(&w->mine.port, mailbox_take_waiters(&c->mailbox));
+	if (waiting > t->half) {                 /* the flag stays up */
+		if (x && x->room_woken && waiting >= t->capacity && x->room_batch > 1)
+			x->room_batch /= 2;
+		if (x)
+			x->room_woken = false;
+		return;
+	}
+	n = mailbox_take_waiters(&c->mailbox);
+	x = n ? cell_ext(c) : x;
+	if (!x) {                                /* only outside threads; or no memory to be careful */
+		sched_wake_waiters(&w->mine.port, n);
+		return;
+	}
+	if (!x->room_queue)
+		x->room_end = &x->room_queue;
+	for (*x->room_end = n; n; n = n->next)
+		x->room_end = &n->next;
+	if (!x->room_woken || waiting == 0) {
+		if (waiting == 0 && x->room_woken && x->room_batch < t->half)
+			x->room_batch *= 2;
+		if (x->room_batch == 0)
+			x->room_batch = 1;
+		x->room_woken = true;
+		n = first = x->room_queue;
+		for (uint32_t i = 1; n && n->next && i < x->room_batch; i++)
+			n = n->next;
+		if (n) {
+			x->room_queue = n->next;
+			n->next = NULL;
+		}
+	}
+	sched_wake_waiters(&w->mine.port, first);
+	if (x->room_queue)
+		c->flags |= CELL_EXTRA;
+}
+
+/* CELL_EXTRA goes when there is nothing extra any more. */
+static void settle_extra(struct cell *c)
+{
+	if (!c->ext->redo && !c->ext->room_queue && !c->ext->forced)
+		c->flags &= (uint8_t)~CELL_EXTRA;
+}
+
+static ALWAYS_INLINE void check_waiters(struct worker *w, struct cell *c, struct type *t)
+{
+	bool flagged = (load_relaxed(&c->mailbox.word) & MB_WAIT) != 0;
+
+	if (__builtin_expect(flagged || (c->flags & CELL_EXTRA), 0)) {
+		uint32_t waiting = mailbox_depth(&c->mailbox);
+
+		if (flagged || (waiting <= t->half) != c->ext->room_woken)
+			wake_some(w, c, t, waiting);
+		if (c->flags & CELL_EXTRA)
+			settle_extra(c);
+	}
 }
 
 enum next { AGAIN, GONE };
@@ -569,8 +636,15 @@ static enum next nothing_waits(struct worker *w, struct cell *c, struct type *t)
 {
 	uint64_t word = load_relaxed(&c->mailbox.word);
 
-	if (word & MB_WAIT)
-		sched_wake_waiters(&w->mine.port, mailbox_take_waiters(&c->mailbox));
+	if ((word & MB_WAIT) || (c->flags & CELL_EXTRA)) {
+		wake_some(w, c, t, 0);
+		if (c->flags & CELL_EXTRA)
+			settle_extra(c);
+		if (c->ext && c->ext->room_queue) {      /* some still rest: come back for them */
+			sched_enqueue(&w->mine.port, c);
+			return GONE;
+		}
+	}
 	if (word & (MB_WAIT | MB_SYS))
 		return AGAIN;
 	if (c->flags & (CELL_STOP | CELL_BROKEN))
@@ -608,6 +682,8 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 
 	to_public(&m, owned);
 	turn_begin(w, c, ty, &m, 1);
+	if (!slot)
+		count_one(&w->mine.turn.counts->accepted, 1);
 	rc = ty->single(&w->mine.turn, &m);
 	rc = end_turn(w, c, rc, budget, true, false, &handed);
 	if (__builtin_expect(rc == NOH_FULL, 0))
@@ -630,14 +706,37 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 
 enum ready { READY, LOOK_AGAIN, PARKED };
 
+/* It has to rest before it could take the message in hand. */
+static void put_down(struct worker *w, struct cell *c, struct effect **in_hand)
+{
+	const struct msg *owned = &(*in_hand)->msg;
+	noh_msg m;
+
+	to_public(&m, owned);
+	count_one(&w->mine.port.types[load_relaxed(&c->type)].accepted, 1);
+	keep(w, c, &m, owned, false);
+	*in_hand = NULL;
+}
+
+/* Swept while nobody ever wrote to it: nothing to activate for. */
+static bool never_used(const struct cell *c, uint64_t word, const struct effect *in_hand)
+{
+	return (c->flags & CELL_STOP) && !(word & (MB_SYS | MB_WAIT | MB_RING_MASK)) && !in_hand &&
+	       !(c->ext && c->ext->redo);
+}
+
 /* Whatever comes before the next message: the system lane, resting, activation. */
-static enum ready make_ready(struct worker *w, struct cell *c)
+static enum ready make_ready(struct worker *w, struct cell *c, struct effect **in_hand)
 {
 	if (load_relaxed(&c->mailbox.word) & MB_SYS)
 		serve_sys_lane(w, c);
-	if (resting(c))
+	if (resting(c)) {
+		if (*in_hand)
+			put_down(w, c, in_hand);
 		return rest(w, c) ? PARKED : LOOK_AGAIN;
-	if (load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN)) {
+	}
+	if (load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN) &&
+	    !never_used(c, load_relaxed(&c->mailbox.word), *in_hand)) {
 		activate(w, c);
 		return LOOK_AGAIN;
 	}
@@ -663,7 +762,7 @@ static enum taken take_message(struct worker *w, struct cell *c, struct type *t,
 		sched_enqueue(&w->mine.port, c);
 		return LEFT;
 	}
-	if (__builtin_expect(c->flags & (CELL_FORCE | CELL_BROKEN), 0)) {
+	if (__builtin_expect(c->flags & (CELL_EXTRA | CELL_BROKEN), 0) && refuses(c)) {
 		refuse(w, c, &(*slot)->msg);
 		mailbox_release(*slot);
 		return NO_MESSAGE;
@@ -674,18 +773,6 @@ static enum taken take_message(struct worker *w, struct cell *c, struct type *t,
 	serve_window(w, c, t, n);
 	*budget = *budget > n ? *budget - n + 1 : 1;
 	return NO_MESSAGE;
-}
-
-/* The message that its sender handed over, if the actor can take it. */
-static ALWAYS_INLINE bool take_handed(struct worker *w, struct cell *c, struct type *t,
-				      const struct effect *e)
-{
-	count_one(&w->mine.port.types[t->index].accepted, 1);
-	if (__builtin_expect(c->flags & CELL_BROKEN, 0)) {
-		refuse(w, c, &e->msg);
-		return false;
-	}
-	return true;
 }
 
 /* Serve c; returns the actor to go on with, or NULL. */
@@ -699,7 +786,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		struct slot *slot = NULL;
 
 		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_plain(c), 0)) {
-			enum ready r = make_ready(w, c);
+			enum ready r = make_ready(w, c, in_hand);
 
 			if (r == PARKED)
 				return NULL;
@@ -707,10 +794,14 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 				continue;
 		}
 		if (*in_hand) {
-			if (take_handed(w, c, t, *in_hand))
-				m = &(*in_hand)->msg;
+			m = &(*in_hand)->msg;
 			*in_hand = NULL;
-		} else if (__builtin_expect(c->ext && c->ext->redo, 0)) {
+			if (__builtin_expect(c->flags & CELL_BROKEN, 0)) {
+				count_one(&w->mine.port.types[t->index].accepted, 1);
+				refuse(w, c, m);
+				m = NULL;
+			}
+		} else if (__builtin_expect(c->flags & CELL_EXTRA, 0) && c->ext->redo) {
 			serve_redo(w, c);
 		} else {
 			enum taken got = take_message(w, c, t, &slot, budget);
@@ -728,7 +819,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 				return next;
 			}
 		}
-		check_waiters(w, c);
+		check_waiters(w, c, t);
 		if (--*budget == 0) {
 			sched_enqueue(&w->mine.port, c);
 			return NULL;

@@ -136,14 +136,41 @@ static void answer(struct port *p, uint64_t token, int status, const struct msg 
 		count_one(&p->late_answers, 1);
 }
 
-static void publish(struct port *p, struct effect *e)
+struct letter { uint32_t effect, len; };
+
+/* The receiver went back to storage since the turn wrote to it. By address it comes back. */
+static int deliver_again(struct port *p, struct effect *e)
+{
+	struct noh_turn *t = &p->worker->mine.turn;
+	struct letters *l = &t->letters;
+	struct letter   head;
+	int rc = NOH_EGONE;
+
+	for (uint32_t at = 0; at < l->used; at += (uint32_t)sizeof head + head.len) {
+		struct cell *c;
+		uint32_t gen;
+
+		memcpy(&head, l->bytes + at, sizeof head);
+		if (head.effect != (uint32_t)(e - t->fx->list))
+			continue;
+		do {
+			rc = sched_resolve(p, l->bytes + at + sizeof head, head.len, &c, &gen);
+			if (rc == NOH_OK)
+				rc = sched_deliver(p, c, gen, &e->msg);
+		} while (rc == NOH_EGONE);
+		break;
+	}
+	return rc;
+}
+
+static ALWAYS_INLINE void publish(struct port *p, struct effect *e)
 {
 	struct sched *s = p->sched;
 
-	if (e->op == FX_ANSWER) {
-		answer(p, e->msg.reply, e->status, &e->msg);
+	if (e->cell == 0) {
+		answer(p, e->msg.reply, (int)e->gen, &e->msg);
 		msg_free_body(&e->msg);
-	} else if (e->op == FX_SPAWN) {
+	} else if (e->msg.len == FX_SPAWN) {
 		struct sysmsg *n = node_take(p, SYS_SPAWN);
 
 		if (n) {
@@ -154,7 +181,9 @@ static void publish(struct port *p, struct effect *e)
 		struct cell *to = cell_at(s, e->cell);
 		int rc = sched_deliver(p, to, e->gen, &e->msg);
 
-		if (rc != NOH_OK) {
+		if (__builtin_expect(rc == NOH_EGONE, 0))
+			rc = deliver_again(p, e);
+		if (__builtin_expect(rc != NOH_OK, 0)) {
 			count_one(&p->dead_letters, 1);
 			if (e->msg.reply)
 				answer(p, e->msg.reply, rc, NULL);
@@ -174,13 +203,23 @@ void turn_answer_rest(struct worker *w)
 
 void turn_publish(struct worker *w, uint32_t count)
 {
+	struct effects *fx = w->mine.turn.fx;
+
 	for (uint32_t i = 0; i < count; i++)
-		publish(&w->mine.port, &w->mine.turn.fx->list[i]);
+		publish(&w->mine.port, &fx->list[i]);
+	fx->count = 0;
 }
 
-void turn_publish_one(struct worker *w, struct effect *e)
+struct effect *turn_publish_many(struct worker *w, struct cell *c, bool at_end)
 {
-	publish(&w->mine.port, e);
+	struct effects *fx = w->mine.turn.fx;
+	uint32_t n = fx->count;
+
+	turn_publish(w, n - 1);
+	if (at_end && turn_hand_on(w, c, &fx->list[n - 1]))
+		return &fx->list[n - 1];
+	publish(&w->mine.port, &fx->list[n - 1]);
+	return NULL;
 }
 
 void turn_commit_rest(struct worker *w)
@@ -206,10 +245,11 @@ void turn_undo(struct worker *w)
 	for (uint32_t i = 0; i < t->fx->count; i++) {
 		struct effect *e = &t->fx->list[i];
 
-		if (e->op == FX_TELL && e->msg.reply)
+		if (e->msg.len == FX_SPAWN)
+			continue;
+		if (e->cell && e->msg.reply)
 			pending_drop(&w->mine.port, e->msg.reply);
-		if (e->op != FX_SPAWN)
-			msg_free_body(&e->msg);
+		msg_free_body(&e->msg);
 	}
 	t->fx->count = 0;
 	if (t->so_far.state && !t->type->reads)
@@ -230,13 +270,14 @@ void turn_free(struct worker *w)
 	for (int i = 0; i < 2; i++)
 		mem_free(w->mine.fx[i].list, w->mine.fx[i].room * sizeof(struct effect));
 	mem_free(t->ops, t->op_room * sizeof *t->ops);
+	mem_free(t->letters.bytes, t->letters.room);
 }
 
 /* ── who and where ── */
 
 noh_box *noh_turn_box(noh_turn *t) { return t->sched->box; }
 void *noh_user(noh_turn *t) { return t->type->pub.user; }
-uint64_t noh_now_ms(noh_turn *t) { return t->now_ms; }
+uint64_t noh_now_ms(noh_turn *t) { return t->worker ? t->worker->mine.now_ms : t->now_ms; }
 bool noh_cancelled(noh_turn *t) { return load_relaxed(&t->sched->stopping) != 0; }
 
 noh_actor noh_self(noh_turn *t)
@@ -312,27 +353,23 @@ static ALWAYS_INLINE struct effect *effect_new(noh_turn *t)
 	return &fx->list[fx->count];
 }
 
-/* How many messages this turn has for `cell` already, and one more. */
-static uint32_t sends_to(noh_turn *t, uint32_t cell)
+/* How many messages this turn has for `cell` already; this one is counted, too. A small direct-mapped
+ * table: two actors that share a place make each other's count too small, never wrong by more than
+ * what one turn may send. */
+static ALWAYS_INLINE uint32_t sends_to(noh_turn *t, uint32_t cell)
 {
-	struct effects *fx = t->fx;
-	struct pending_sends *table = t->worker->mine.sends;
-	uint32_t n = 0;
+	uint64_t turn = load_relaxed(&t->worker->shown.counts.turns);
+	struct pending_sends *e = &t->worker->mine.sends[cell % PENDING_TABLE];
 
-	if (fx->count < 4) {
-		for (uint32_t i = 0; i < fx->count; i++)
-			n += fx->list[i].op == FX_TELL && fx->list[i].cell == cell;
-		return n;
-	}
-	for (uint32_t i = fx->count == 4 ? 0 : fx->count; i <= fx->count; i++) {
-		uint32_t to = i == fx->count ? cell : fx->list[i].cell;
-		struct pending_sends *e = &table[to % PENDING_TABLE];
+	if (t->fx->count == 1) {            /* the first was not counted */
+		uint32_t first = t->fx->list[0].cell;
 
-		if (e->cell != to || e->serial != t->serial)
-			*e = (struct pending_sends){ .cell = to, .serial = t->serial };
-		n = e->count++;
+		t->worker->mine.sends[first % PENDING_TABLE] =
+			(struct pending_sends){ .turn = turn, .cell = first, .count = 1 };
 	}
-	return n;
+	if (__builtin_expect(e->cell != cell || e->turn != turn, 0))
+		*e = (struct pending_sends){ .turn = turn, .cell = cell };
+	return e->count++;
 }
 
 static void note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen)
@@ -346,6 +383,8 @@ static void note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell
 
 static int no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n)
 {
+	if (ty->pub.full_mode == NOH_DROP_OLDEST)
+		return NOH_OK;
 	if (ty->pub.full_mode == NOH_BLOCK) {
 		if (n < (int64_t)ty->hard) {
 			note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, gen);
@@ -365,7 +404,7 @@ static ALWAYS_INLINE int room_for(noh_turn *t, struct cell *c, struct type *ty, 
 
 	if (t->fx->count)
 		n += sends_to(t, number);
-	if (__builtin_expect(n < (int64_t)ty->capacity, 1) || ty->pub.full_mode == NOH_DROP_OLDEST)
+	if (__builtin_expect(n < (int64_t)ty->capacity, 1))
 		return NOH_OK;
 	return no_room(t, ty, number, gen, n);
 }
@@ -425,7 +464,6 @@ static ALWAYS_INLINE int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32
 		return rc;
 	if (__builtin_expect(!set_body(&e->msg, body, len), 0))
 		return no_memory(t, len);
-	e->op = FX_TELL;
 	e->cell = number;
 	e->gen = gen;
 	e->msg.kind = kind;
@@ -439,13 +477,77 @@ static inline bool ref_valid(noh_turn *t, noh_actor to)
 	return ref_number(to) != 0 && ref_number(to) < load_relaxed(&t->sched->cells.shared.fresh);
 }
 
-int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+static __attribute__((noinline)) int tell_slowly(noh_turn *t, noh_actor to, uint32_t kind,
+						  const void *body, size_t len)
 {
 	if (t->so_far.flags & TURN_READONLY)
 		return read_only(t);
 	if (!ref_valid(t, to))
 		return error_set(NOH_EINVAL, "a reference to nobody");
 	return tell(t, ref_number(to), ref_gen(to), kind, body, len, 0);
+}
+
+/* A short message to an actor that has room: everything else goes slowly. */
+int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	struct sched   *s = t->sched;
+	uint32_t        number = ref_number(to);
+	struct cell    *c = cell_at(s, number);
+	struct effects *fx = t->fx;
+	struct effect  *e = &fx->list[fx->count];
+	struct type    *ty;
+	uint64_t        word;
+	int64_t         n;
+
+	if ((t->so_far.flags & TURN_READONLY) || fx->count == fx->room || len > MSG_INLINE ||
+	    number - 1 >= load_relaxed(&s->cells.shared.fresh) - 1)
+		return tell_slowly(t, to, kind, body, len);
+	word = load_acquire(&c->mailbox.word);
+	ty = cell_type(s, c);
+	if (load_relaxed(&c->mailbox.gen) != ref_gen(to) || mb_state(word) == MB_DEAD ||
+	    ty->checks_sends)
+		return tell_slowly(t, to, kind, body, len);
+	n = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
+	if (fx->count)
+		n += sends_to(t, number);
+	if (__builtin_expect(n >= (int64_t)ty->capacity, 0)) {
+		int rc = no_room(t, ty, number, ref_gen(to), n);
+
+		if (rc != NOH_OK)
+			return rc;
+	}
+	e->cell = number;
+	e->gen = ref_gen(to);
+	e->msg.kind = kind;
+	e->msg.len = (uint32_t)len;
+	e->msg.reply = 0;
+	copy_small(e->msg.body.bytes, body, len);
+	fx->count++;
+	return NOH_OK;
+}
+
+static bool note_address(noh_turn *t, const char *address, size_t len)
+{
+	struct letters *l = &t->letters;
+	struct letter   head = { t->fx->count, (uint32_t)len };
+	uint32_t        need = (uint32_t)(sizeof head + len);
+
+	if (l->used + need > l->room) {
+		uint32_t room = (l->used + need) * 2;
+		char *bytes = mem_alloc(room);
+
+		if (!bytes)
+			return false;
+		if (l->used)
+			memcpy(bytes, l->bytes, l->used);
+		mem_free(l->bytes, l->room);
+		l->bytes = bytes;
+		l->room = room;
+	}
+	memcpy(l->bytes + l->used, &head, sizeof head);
+	memcpy(l->bytes + l->used + sizeof head, address, len);
+	l->used += need;
+	return true;
 }
 
 static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t *gen)
@@ -458,15 +560,22 @@ static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t 
 	rc = sched_resolve(&t->worker->mine.port, address, strlen(address), &c, gen);
 	if (rc == NOH_OK)
 		*number = cell_number(t->sched, c);
+	if (rc == NOH_OK && !note_address(t, address, strlen(address)))
+		return error_set(NOH_ENOMEM, "no memory for a message to %s", address);
 	return rc;
 }
 
 int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
 {
 	uint32_t number = 0, gen = 0;
-	int rc = resolve(t, address, &number, &gen);
+	int rc;
 
-	return rc == NOH_OK ? tell(t, number, gen, kind, body, len, 0) : rc;
+	do {
+		rc = resolve(t, address, &number, &gen);
+		if (rc == NOH_OK)
+			rc = tell(t, number, gen, kind, body, len, 0);
+	} while (rc == NOH_EGONE);
+	return rc;
 }
 
 static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,
@@ -516,9 +625,14 @@ int noh_ask_to(noh_turn *t, const char *address, uint32_t kind, const void *body
 	       const noh_ask_options *o, uint64_t *number)
 {
 	uint32_t cell = 0, gen = 0;
-	int rc = resolve(t, address, &cell, &gen);
+	int rc;
 
-	return rc == NOH_OK ? ask(t, cell, gen, kind, body, len, o, number) : rc;
+	do {
+		rc = resolve(t, address, &cell, &gen);
+		if (rc == NOH_OK)
+			rc = ask(t, cell, gen, kind, body, len, o, number);
+	} while (rc == NOH_EGONE);
+	return rc;
 }
 
 int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
@@ -532,11 +646,10 @@ int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 	e = effect_new(t);
 	if (!e)
 		return error_set(NOH_ENOMEM, "no memory to spawn %s", address);
-	e->op = FX_SPAWN;
 	e->cell = cell;
 	e->gen = gen;
 	e->msg.reply = noh_self(t).bits;
-	e->msg.len = 0;
+	e->msg.len = FX_SPAWN;
 	t->fx->count++;
 	if (child)
 		*child = ref_make(cell, gen);
@@ -585,8 +698,8 @@ static int add_answer(noh_turn *t, uint64_t token, int status, const void *body,
 	e = effect_new(t);
 	if (!e || !msg_set_body(&e->msg, body, len))
 		return error_set(NOH_ENOMEM, "no memory for an answer of %zu bytes", len);
-	e->op = FX_ANSWER;
-	e->status = status;
+	e->cell = 0;
+	e->gen = (uint32_t)status;
 	e->msg.reply = token;
 	t->fx->count++;
 	return NOH_OK;

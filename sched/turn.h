@@ -13,12 +13,12 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 void turn_answer_rest(struct worker *w);                 /* an empty answer to who got none       */
-void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, in order   */
-void turn_publish_one(struct worker *w, struct effect *e);
+void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
+struct effect *turn_publish_many(struct worker *w, struct cell *c, bool at_end);
 void turn_commit_rest(struct worker *w);                 /* key-value part, schedules, stop       */
 
 static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct type *ty,
-			      const noh_msg *msgs, uint32_t count)
+				     const noh_msg *msgs, uint32_t count)
 {
 	struct noh_turn *t = &w->mine.turn;
 
@@ -26,29 +26,39 @@ static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct ty
 	t->type = ty;
 	t->msgs = msgs;
 	t->msg_count = count;
-	t->fx = &w->mine.fx[w->mine.fx_at];
+	t->letters.used = 0;
 	t->counts = &w->mine.port.types[ty->index];
-	t->serial++;
 	count_one(&w->shown.counts.turns, 1);
-	t->now_ms = w->mine.now_ms;
 	memset(&t->so_far, 0, sizeof t->so_far);
 	if (__builtin_expect(ty->reads, 0) && count && msgs[0].kind < ty->pub.kind_count &&
 	    (ty->pub.kinds[msgs[0].kind].flags & NOH_KIND_READ))
 		t->so_far.flags = TURN_READONLY;
 }
 
+/* The last message may go to an idle actor directly: claim it. */
+static ALWAYS_INLINE bool turn_hand_on(struct worker *w, struct cell *c, struct effect *last)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct cell *to = cell_at(t->sched, last->cell);
+
+	if (last->cell == 0 || last->msg.len == FX_SPAWN || to == c ||
+	    !mailbox_claim(&to->mailbox, last->gen))
+		return false;
+	t->fx->count = 0;
+	t->fx = t->fx == &w->mine.fx[0] ? &w->mine.fx[1] : &w->mine.fx[0];
+	return true;
+}
+
 /* Everything of the turn becomes real. If its actor is at its end and the last thing it did was to
- * write to an actor that is idle, that one is claimed and *handed is the message for it: the caller
+ * write to an actor that is idle, that one is claimed and the message for it returned: the caller
  * releases this actor and goes on with that one. */
-static ALWAYS_INLINE void turn_commit(struct worker *w, bool at_end, bool single,
-				      struct effect **handed)
+static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c, bool at_end,
+						bool single)
 {
 	struct noh_turn *t = &w->mine.turn;
 	struct effects  *fx = t->fx;
-	struct cell     *c = t->cell;
-	uint32_t         n = fx->count;
+	struct effect   *handed = NULL;
 
-	*handed = NULL;
 	if (t->so_far.state) {
 		if (__builtin_expect(t->type->reads, 0) && !(t->so_far.flags & TURN_READONLY))
 			turn_publish_state(c, t->type, t->so_far.state);
@@ -56,27 +66,17 @@ static ALWAYS_INLINE void turn_commit(struct worker *w, bool at_end, bool single
 	}
 	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP), 0))
 		turn_commit_rest(w);
-	if (n) {
-		struct effect *last = &fx->list[n - 1];
-
-		if (at_end && last->op == FX_TELL) {
-			struct cell *to = cell_at(t->sched, last->cell);
-
-			if (n > 1)
-				turn_publish(w, n - 1);
-			if (to != c && mailbox_claim(&to->mailbox, last->gen)) {
-				*handed = last;
-				w->mine.fx_at ^= 1;
-			} else {
-				turn_publish_one(w, last);
-			}
-		} else {
-			turn_publish(w, n);
-		}
-		fx->count = 0;
+	if (fx->count == 1) {
+		if (at_end && turn_hand_on(w, c, fx->list))
+			handed = fx->list;
+		else
+			turn_publish(w, 1);
+	} else if (fx->count) {
+		handed = turn_publish_many(w, c, at_end);
 	}
 	if (single ? t->msgs[0].reply_to && !t->so_far.replied : t->msg_count != 0)
 		turn_answer_rest(w);
+	return handed;
 }
 
 #endif

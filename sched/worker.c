@@ -136,6 +136,8 @@ bool sched_has_work(struct worker *w)
 	return inbox_has(&w->shared.inbox) || runq_length(&w->runq) ||
 	       load_seq_cst(&w->shared.spread.offer) ||
 	       sched_now_ms(w) >= load_seq_cst(&w->shown.next_timer_ms) ||
+	       (w->fixed.index == 0 &&
+		sched_now_ms(w) / 100 >= load_seq_cst(&s->next_sweep_ds)) ||
 	       (load_relaxed(&s->stopping) == 2 &&
 		load_seq_cst(&s->sweep_next) <= load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS) ||
 	       load_seq_cst(&s->stopping) == 3;
@@ -147,8 +149,8 @@ static uint64_t sleep_ns(struct worker *w)
 	uint64_t timer = clock_next_ms(w), nap = spread_nap_ns(w), now = clock_now_ns(&s->clock);
 	uint64_t until = timer == UINT64_MAX ? UINT64_MAX : timer * 1000000u;
 
-	if (w->fixed.index == 0 && load_relaxed(&s->next_sweep_ds) != UINT64_MAX) {
-		uint64_t sweep = load_relaxed(&s->next_sweep_ds) * 100000000u;
+	if (w->fixed.index == 0 && load_seq_cst(&s->next_sweep_ds) != UINT64_MAX) {
+		uint64_t sweep = load_seq_cst(&s->next_sweep_ds) * 100000000u;
 
 		until = sweep < until ? sweep : until;
 	}

@@ -177,15 +177,15 @@ static void call_some(struct demo *d, struct hist *hist, unsigned count)
 static bool create(struct demo *d)
 {
 	uint64_t before = cli_rss_anon(), start = cli_now_ns();
-	noh_box_stats s = { .actors = 0 };
+	noh_type_stats s = { .activations = 0 };
 	char count[32], rate[24];
 	int64_t sum;
 
 	if (!visit(d, VISIT_ADD, d->actors) ||
 	    !await(d, 1, "creating by first message", &sum))
 		return false;
-	while (s.actors < d->actors && !interrupted && !d->failed) {
-		if (!must(d, noh_get_stats(d->box, &s), "reading the counters"))
+	while (s.activations < d->actors && !interrupted) {
+		if (!must(d, noh_get_type_stats(d->box, "counter", &s), "reading the counters"))
 			return false;
 		cli_sleep_ns(1000000u);
 	}
@@ -467,7 +467,7 @@ int demo_main(int argc, char **argv)
 	int rc = parse(&d, argc, argv);
 	if (rc != CLI_FINE)
 		return rc;
-	uint32_t idle_ms = (uint32_t)(d.seconds * 1000 / 12 < 1000 ? 1000 : d.seconds * 1000 / 12);
+	uint32_t idle_ms = (uint32_t)(d.seconds < 48 ? 4000 : d.seconds * 1000 / 12);
 
 	d.terminal = isatty(STDOUT_FILENO);
 	d.began = d.rate_at = cli_now_ns();

@@ -10,7 +10,7 @@
 /* What happened in this run. */
 static struct {
 	uint32_t capacity, gen[2];
-	bool     shared, parks;
+	bool     shared, in_place;
 	int      runners[2];            /* of the mailbox: 0 or 1                        */
 	uint32_t sent[2][THREADS_MAX];  /* to a mailbox by a sender, refused ones too    */
 	uint32_t last[2][THREADS_MAX];  /* newest of them that was handled               */
@@ -45,8 +45,22 @@ static inline void open_rings(int threads)
 
 static inline void born(int box)
 {
+	w->state[box] = 0;
 	mailbox_born(&w->box[box]);
 	b.gen[box] = PEEK(w->box[box].gen);
+}
+
+/* A ring at rest goes on where it stopped, and every slot is free. */
+static inline void expect_ready(uint32_t class_no, uint32_t number)
+{
+	struct ring *r = (struct ring *)slab_at(&w->rings.slab[class_no], number);
+	uint32_t     log2 = ring_slots_log2(class_no);
+
+	for (uint64_t i = 0; i < UINT64_C(1) << log2; i++) {
+		uint64_t pos = PEEK(r->next) + i;
+
+		CHECK(PEEK(r->slots[pos & ((UINT64_C(1) << log2) - 1)].val) == 2 * (pos >> log2));
+	}
 }
 
 /* Every ring rests: none was lost, none is in two places. */
@@ -73,6 +87,8 @@ static inline void expect_all_rings_home(int threads)
 			next = PEEK(r->link);
 		}
 		CHECK(seen == ((1u << all) - 1) << 1);
+		for (uint32_t n = 1; n <= all; n++)
+			expect_ready(c, n);
 	}
 }
 
@@ -160,6 +176,7 @@ static inline void enter(int box)
 {
 	CHECK(b.runners[box] == 0);
 	b.runners[box] = 1;
+	w->state[box] = w->state[box] + 1;
 }
 
 static inline void leave(int box) { b.runners[box] = 0; }
@@ -204,7 +221,8 @@ static inline void run_actor(int t, int box)
 	for (;;) {
 		drain(t, box);
 		leave(box);
-		if (mailbox_idle(&w->box[box], &room, b.shared))
+		if ((b.in_place && mailbox_idle_in_place(&w->box[box])) ||
+		    mailbox_idle(&w->box[box], &room, b.shared))
 			break;
 		enter(box);
 	}

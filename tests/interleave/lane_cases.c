@@ -95,13 +95,14 @@ static void parked_and_served(void)
 static void park_then_wake(int t)
 {
 	if (t == 0) {
-		if (mailbox_park(&w->box[0]))
-			b.kills++;                    /* parked */
-		else
-			CHECK(false);
+		w->state[0] = 1;
+		CHECK(mailbox_park(&w->box[0]));
+		b.kills++;                            /* parked */
 	} else {
-		if (mailbox_wake(&w->box[0]))
+		if (mailbox_wake(&w->box[0])) {
 			b.wakes++;
+			enter(0);
+		}
 	}
 }
 static void woken_once(void)

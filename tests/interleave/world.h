@@ -31,6 +31,7 @@ struct thing {
 /* All that any case shares between its threads. Zero (and no more) at the beginning of setup. */
 struct world {
 	struct mailbox    box[2];
+	PLAIN(uint32_t)   state[2];         /* the actors': plain memory of whoever runs them */
 	struct rings      rings;
 	struct ring_cache ring_cache[THREADS_MAX];
 	struct slab       slab;
