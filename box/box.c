@@ -148,6 +148,7 @@ static void set_type(struct type *t, const noh_type *pub)
 	}
 	t->single = pub->on_message ? pub->on_message : batch_of_one;
 	t->windowed = t->coalesces || pub->on_batch;
+	t->odd = t->reads || t->windowed;
 	t->state_off = t->reads ? 8 : 0;
 	t->id_off = t->state_off + ((pub->state_size + 7) & ~7u);
 }
@@ -171,7 +172,7 @@ int noh_register(noh_box *box, const noh_type *pub)
 		return error_set(NOH_ENOMEM, "no memory for type %s", pub->name);
 	set_type(t, pub);
 	t->index = s->type_count;
-	t->checks_sends = pub->kinds || s->max_message < MSG_INLINE;
+	t->short_capacity = pub->kinds || s->max_message < MSG_INLINE ? 0 : t->capacity;
 	if (t->idle_ds < s->min_idle_ds)
 		s->min_idle_ds = t->idle_ds;
 	s->types[s->type_count++] = t;

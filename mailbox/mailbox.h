@@ -97,10 +97,11 @@ static inline bool mailbox_claim(struct mailbox *m, uint32_t gen)
 {
 	uint64_t word = load_acquire(&m->word);
 
-	if ((word & ~MB_TAIL_MASK) != (uint64_t)MB_IDLE << MB_STATE_SHIFT ||
+	if (word >> MB_TAIL_BITS != (uint64_t)MB_IDLE << (MB_STATE_SHIFT - MB_TAIL_BITS) ||
 	    load_acquire(&m->gen) != gen)
 		return false;
-	return cas_acq_rel(&m->word, &word, mb_with_state(word, MB_BUSY));
+	return cas_acq_rel(&m->word, &word,
+			   word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT);
 }
 
 enum mb_take { MB_TAKEN, MB_EMPTY, MB_UNPUBLISHED };
@@ -118,13 +119,20 @@ enum mb_take mailbox_drop(struct mailbox *m, const struct mailroom *room, uint32
 /* BUSY and empty -> IDLE (or PARKED) without ring. False if something came meanwhile. */
 bool mailbox_idle(struct mailbox *m, const struct mailroom *room, bool shared);
 
+/* BUSY, no ring, nothing flagged. */
+static inline bool mb_in_place(uint64_t word)
+{
+	return word >> MB_TAIL_BITS == (uint64_t)MB_BUSY << (MB_STATE_SHIFT - MB_TAIL_BITS);
+}
+
 /* The same where no ring was ever attached and nothing is flagged: the end of a turn in place. */
 static inline bool mailbox_idle_in_place(struct mailbox *m)
 {
 	uint64_t word = load_relaxed(&m->word);
 
-	return (word & ~MB_TAIL_MASK) == (uint64_t)MB_BUSY << MB_STATE_SHIFT &&
-	       cas_acq_rel(&m->word, &word, mb_with_state(word, MB_IDLE));            /* J */
+	return mb_in_place(word) &&
+	       cas_acq_rel(&m->word, &word,
+			   word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT);   /* J */
 }
 
 /* BUSY -> PARKED: only the system lane or mailbox_wake get it going again. False (and still BUSY)

@@ -65,7 +65,6 @@ struct body *body_new(struct port *p, struct type *t, const struct address *a, u
 	b->data[t->id_off] = a->id_len;
 	memcpy(b->data + t->id_off + 1, a->id, a->id_len);
 	b->data[t->id_off + 1 + a->id_len] = 0;
-	count_one(&p->bytes_taken, bytes + sizeof(struct cell));
 	return b;
 }
 
@@ -74,11 +73,15 @@ void body_free(struct port *p, struct type *t, struct body *b)
 	size_t   bytes = body_bytes(t, body_id_len(t, b));
 	uint32_t k = body_class(bytes);
 
-	count_one(&p->bytes_given, bytes + sizeof(struct cell));
 	if (k < BODY_CLASSES)
 		slab_give(&p->sched->bodies[k], &p->bodies[k], slab_number(&p->sched->bodies[k], b));
 	else
 		mem_free(b, bytes);
+}
+
+static size_t actor_bytes(const struct type *t, const struct body *b)
+{
+	return body_bytes(t, body_id_len(t, b)) + sizeof(struct cell);
 }
 
 struct ext *cell_ext(struct cell *c)
@@ -240,23 +243,24 @@ static int insert(struct port *p, struct type *t, const struct address *a, uint6
 		return error_set(NOH_ENOMEM, "no memory for another actor (%llu are active)",
 				 (unsigned long long)sched_actors(s));
 	store_relaxed(&mine->last_active, (uint32_t)(clock_now_ns(&s->clock) / 100000000u));
-	mailbox_born(&mine->mailbox);
 	table = directory_lock(&s->directory, hash);
 	theirs = find(s, t, a, hash, gen, &dead);
 	if (!theirs && dead)
 		directory_replace(table, hash, dead, cell_number(s, mine));
 	else if (!theirs)
 		ok = directory_insert(&s->directory, table, hash, cell_number(s, mine), &p->epoch);
+	/* Born last, and under the lock: until now it is dead to sweepers and to who finds it. */
+	if (!theirs && ok)
+		mailbox_born(&mine->mailbox);
 	directory_unlock(table);
 	if (theirs || !ok) {
-		must(mailbox_claim(&mine->mailbox, load_relaxed(&mine->mailbox.gen)));
-		must(mailbox_kill(&mine->mailbox, &p->room));
 		give_cell(p, cell_number(s, mine));
 		if (!ok)
 			return error_set(NOH_ENOMEM, "no memory for the directory");
 		*cell = theirs;
 		return NOH_OK;
 	}
+	count_one(&p->bytes_taken, actor_bytes(t, mine->body));
 	*gen = load_relaxed(&mine->mailbox.gen);
 	*cell = mine;
 	count_one(&p->born, 1);
@@ -449,6 +453,7 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 	ext_free(c->ext);
 	c->ext = NULL;
 	count_one(&p->died, 1);
+	count_one(&p->bytes_given, actor_bytes(t, c->body));
 	if (load_relaxed(&c->life) == NOH_DEACTIVATING)
 		count_one(&p->types[t->index].deactivations, 1);
 	store_relaxed(&c->life, NOH_NOT_ACTIVE);
@@ -505,6 +510,8 @@ bool life_deactivate(struct worker *w, struct cell *c)
 
 /* ── sweeping ── */
 
+#define ACTOR_BYTES 128     /* about what one that goes gives back */
+
 static bool lower(atomic_u64 *at, uint64_t to)
 {
 	uint64_t now = load_relaxed(at);
@@ -538,7 +545,7 @@ static bool send_home(struct worker *w, struct cell *c)
 }
 
 static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, uint32_t max_age,
-			    uint64_t *next)
+			    uint64_t most, uint64_t *next)
 {
 	struct sched *s = w->fixed.sched;
 	uint32_t end = load_relaxed(&s->cells.shared.fresh), sent = 0;
@@ -548,7 +555,7 @@ static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, u
 		from = 1;
 	if (end > (chunk + 1) * CHUNK_CELLS)
 		end = (chunk + 1) * CHUNK_CELLS;
-	for (uint32_t n = from; n < end; n++) {
+	for (uint32_t n = from; n < end && sent < most; n++) {
 		struct cell *c = cell_at(s, n);
 		uint64_t due;
 		uint32_t idle;
@@ -568,26 +575,29 @@ static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, u
 }
 
 /* Over budget: a clock hand goes round and sends home what is older than a limit, which halves with
- * each round that did not help. */
+ * each round; at zero it sends home whoever is idle. Returns 0 when there is nothing to be done. */
 static uint32_t relieve(struct worker *w, uint64_t now_ds)
 {
 	struct sched *s = w->fixed.sched;
 	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent;
 	uint32_t age = load_relaxed(&s->evict_age_ds);
-	uint64_t none = UINT64_MAX;
+	uint64_t none = UINT64_MAX, bytes = sched_bytes(s);
 
-	if (s->memory_budget == 0 || sched_bytes(s) <= s->memory_budget) {
+	if (bytes <= s->memory_budget) {
 		if (age != UINT32_MAX)
 			store_relaxed(&s->evict_age_ds, UINT32_MAX);
 		return 0;
 	}
+	if (runq_length(&w->runq))
+		return 1;                        /* let those go first that are on their way */
 	if (age == UINT32_MAX)
 		store_relaxed(&s->evict_age_ds, age = 600);
-	sent = sweep_chunk(w, w->mine.sweep_at % chunks, now_ds, age, &none);
+	sent = sweep_chunk(w, w->mine.sweep_at % chunks, now_ds, age,
+			   (bytes - s->memory_budget) / ACTOR_BYTES + 1, &none);
 	count_one(&w->mine.port.evicted, sent);
 	if (++w->mine.sweep_at % chunks == 0)
 		store_relaxed(&s->evict_age_ds, age / 2);
-	return sent;
+	return sent ? sent : age > 0;
 }
 
 uint32_t life_sweep(struct worker *w)
@@ -609,7 +619,7 @@ uint32_t life_sweep(struct worker *w)
 			uint64_t next = UINT64_MAX;
 
 			store_relaxed(&s->chunk_due_ds[i], UINT64_MAX);
-			sent += sweep_chunk(w, i, now_ds, UINT32_MAX, &next);
+			sent += sweep_chunk(w, i, now_ds, UINT32_MAX, UINT64_MAX, &next);
 			/* Actors come and go all the time: not every one gets a sweep of its own. */
 			if (next != UINT64_MAX && next < now_ds + s->min_idle_ds / 16)
 				next = now_ds + s->min_idle_ds / 16;

@@ -221,11 +221,13 @@ static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_
 	w->mine.turn.worker = w;
 	w->mine.turn.sched = s;
 	w->mine.turn.fx = &w->mine.fx[0];
+	w->mine.turn.other_fx = &w->mine.fx[1];
 	w->mine.rng = (s->seed + index) * UINT64_C(0x9E3779B97F4A7C15) | 1;
 	w->mine.now_ns = clock_now_ns(&s->clock);
 	w->mine.now_ms = w->mine.now_ns / 1000000u;
 	store_relaxed(&w->shown.next_timer_ms, UINT64_MAX);
 	w->mine.scratch = mem_aligned(CACHE_LINE, scratch);
+	w->mine.turn.scratch = w->mine.scratch;
 	return w->mine.scratch && port_open(s, &w->mine.port, w) && runq_open(&w->runq, 1024) &&
 	       wheel_init(&w->timers.wheel, w->mine.now_ms);
 }

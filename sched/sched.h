@@ -40,11 +40,13 @@ struct type {
 	uint32_t capacity, half, hard;
 	uint32_t idle_ds;              /* tenths of a second; UINT32_MAX: never                    */
 	uint32_t state_off, id_off;    /* in body.data                                             */
-	bool     checks_sends;         /* declared kinds, or a message limit under MSG_INLINE      */
+	uint32_t short_capacity;       /* capacity; 0 if every send must be looked at: declared
+					  kinds, or a message limit under MSG_INLINE               */
 	bool     shared;               /* drop_oldest: senders take, too                           */
 	bool     reads;                /* has read-only kinds: the state carries a version         */
 	bool     coalesces;            /* has coalescing kinds                                     */
 	bool     windowed;             /* that, or on_batch                                        */
+	bool     odd;                  /* reads or windowed: not for the short way                 */
 };
 
 struct type_counts {
@@ -91,7 +93,7 @@ struct effects {
  * back to storage before the turn ends; then it is looked up again. */
 struct letters {
 	char    *bytes;
-	uint32_t used, room;
+	uint32_t room;                     /* used: noh_turn.so_far.letters */
 };
 
 struct schedule_op {
@@ -113,7 +115,8 @@ struct noh_turn {
 	struct cell    *cell;
 	struct type    *type;
 	const noh_msg  *msgs;
-	struct effects *fx;                /* one of the worker's two                              */
+	struct effects *fx, *other_fx;     /* the worker's two: now, and before: the message in
+					      hand is among them                                   */
 	struct type_counts *counts;        /* of the type, in the worker's port                    */
 	uint64_t        now_ms;            /* outside turns only                                   */
 	uint32_t        msg_count;
@@ -125,7 +128,9 @@ struct noh_turn {
 		uint32_t flags;
 		uint32_t block_on, block_gen;   /* the first full mailbox this turn sent to        */
 		uint32_t full_on, full_gen;     /* the first that refused                          */
+		uint32_t letters;          /* bytes used of letters                                */
 	} so_far;
+	void           *scratch;           /* the worker's room for one state                      */
 	struct letters  letters;
 	struct kv_log   kv_log;
 	struct schedule_op *ops;
@@ -152,8 +157,7 @@ struct worker {
 	alignas(CACHE_LINE) struct {
 		struct port      port;
 		struct noh_turn  turn;
-		struct effects   fx[2];            /* this turn's, and those of the one before:
-						      the message in hand is among them    */
+		struct effects   fx[2];
 		void            *scratch;
 		struct pending_sends sends[PENDING_TABLE];
 		struct slot     *window[WINDOW_MAX];
@@ -356,8 +360,12 @@ static inline void copy_words(void *to, const void *from, uint32_t bytes)
 	uint64_t *t = to;
 	const uint64_t *f = from;
 
-	for (uint32_t i = 0; i < bytes; i += 8)
+	if (bytes == 0)
+		return;
+	do {
 		*t++ = *f++;
+		bytes -= bytes < 8 ? bytes : 8;
+	} while (bytes);
 }
 
 #endif

@@ -670,26 +670,18 @@ static void activate(struct worker *w, struct cell *c)
 		after_turn(w, c, NOH_OK);
 }
 
-/* One message: out of the mailbox (slot), or handed over by its sender. Returns the actor to go on
- * with if this one handed a message on in turn. This is the path every message takes. */
-static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c, struct type *ty,
-				  const struct msg *owned, struct slot *slot, uint32_t budget,
-				  struct effect **in_hand)
+/* The end of a turn over one message. Returns the actor to go on with if there was a hand-off. */
+static struct cell *finish_message(struct worker *w, struct cell *c, struct type *ty,
+				   const noh_msg *m, const struct msg *owned, struct slot *slot,
+				   int rc, uint32_t budget, struct effect **in_hand)
 {
 	struct effect *handed;
-	noh_msg m;
-	int rc;
 
-	to_public(&m, owned);
-	turn_begin(w, c, ty, &m, 1);
-	if (!slot)
-		count_one(&w->mine.turn.counts->accepted, 1);
-	rc = ty->single(&w->mine.turn, &m);
 	rc = end_turn(w, c, rc, budget, true, false, &handed);
 	if (__builtin_expect(rc == NOH_FULL, 0))
-		keep(w, c, &m, owned, true);
-	else if (m.len > MSG_INLINE)
-		mem_free(owned->body.big, m.len);
+		keep(w, c, m, owned, true);
+	else if (m->len > MSG_INLINE)
+		mem_free(owned->body.big, m->len);
 	if (slot)
 		mailbox_release(slot);
 	if (handed) {
@@ -704,7 +696,75 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	return NULL;
 }
 
-enum ready { READY, LOOK_AGAIN, PARKED };
+/* One message: out of the mailbox (slot), or handed over by its sender. */
+static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c, struct type *ty,
+						const struct msg *owned, struct slot *slot,
+						uint32_t budget, struct effect **in_hand)
+{
+	noh_msg m;
+
+	to_public(&m, owned);
+	turn_begin(w, c, ty, &m, 1);
+	if (!slot)
+		count_one(&w->mine.turn.counts->accepted, 1);
+	return finish_message(w, c, ty, &m, owned, slot, ty->single(&w->mine.turn, &m), budget,
+			      in_hand);
+}
+
+/* Message in hand, hand-off after hand-off: as long as nothing unusual happens, this is all there is
+ * to a message between actors of one worker. Returns the actor to go on with the general way, with
+ * *in_hand or without. */
+static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect **in_hand,
+				uint32_t *budget)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct effect *e = *in_hand;
+	uint32_t left = *budget;
+	noh_msg m = { .status = NOH_OK };        /* no answer, no timer, nobody waits */
+
+	while (left > 1) {
+		struct type *ty = cell_type(w->fixed.sched, c);
+		struct effects *fx = t->fx;
+		uint64_t word;
+		int rc;
+
+		if (!cell_plain(c) || ty->odd || e->msg.len > MSG_INLINE || e->msg.reply ||
+		    (load_relaxed(&c->mailbox.word) & MB_SYS))
+			break;
+		store_relaxed(&w->shown.running, (void *)c);
+		memcpy(&m.kind, &e->msg.kind, 8);
+		m.body = e->msg.body.bytes;
+		turn_begin_plain(w, c, ty, &m, 1);
+		count_one(&t->counts->accepted, 1);
+		rc = ty->single(t, &m);
+		word = load_relaxed(&c->mailbox.word);
+		left--;
+		if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) || fx->count != 1 ||
+		    !mb_in_place(word) || !turn_hand_on(w, fx->list)) {
+			struct cell *next = finish_message(w, c, ty, &m, &e->msg, NULL, rc, left,
+							   in_hand);
+
+			if (!next)
+				*in_hand = NULL;
+			*budget = left;
+			return next ? next : c;
+		}
+		if (t->so_far.state)
+			c->flags |= CELL_DIRTY;
+		count_one(&t->counts->handled, 1);
+		store_relaxed(&c->last_active, w->mine.now_ds);
+		if (!cas_acq_rel(&c->mailbox.word, &word,
+				 word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT))
+			sched_enqueue(&w->mine.port, c);
+		e = fx->list;
+		c = cell_at(w->fixed.sched, e->cell);
+		*in_hand = e;
+	}
+	*budget = left;
+	return c;
+}
+
+enum ready { READY, LOOK_AGAIN, PARKED, NEVER_USED };
 
 /* It has to rest before it could take the message in hand. */
 static void put_down(struct worker *w, struct cell *c, struct effect **in_hand)
@@ -735,8 +795,9 @@ static enum ready make_ready(struct worker *w, struct cell *c, struct effect **i
 			put_down(w, c, in_hand);
 		return rest(w, c) ? PARKED : LOOK_AGAIN;
 	}
-	if (load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN) &&
-	    !never_used(c, load_relaxed(&c->mailbox.word), *in_hand)) {
+	if (load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN)) {
+		if (never_used(c, load_relaxed(&c->mailbox.word), *in_hand))
+			return NEVER_USED;
 		activate(w, c);
 		return LOOK_AGAIN;
 	}
@@ -788,9 +849,9 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_plain(c), 0)) {
 			enum ready r = make_ready(w, c, in_hand);
 
-			if (r == PARKED)
+			if (r == PARKED || (r == NEVER_USED && life_deactivate(w, c)))
 				return NULL;
-			if (r == LOOK_AGAIN)
+			if (r != READY)
 				continue;
 		}
 		if (*in_hand) {
@@ -833,6 +894,8 @@ void sched_serve(struct worker *w, struct cell *c)
 	uint32_t budget = SLICE;
 
 	while (c) {
+		if (in_hand)
+			c = serve_chain(w, c, &in_hand, &budget);
 		store_relaxed(&w->shown.running, (void *)c);
 		c = serve(w, c, &in_hand, &budget);
 	}

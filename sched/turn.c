@@ -146,7 +146,7 @@ static int deliver_again(struct port *p, struct effect *e)
 	struct letter   head;
 	int rc = NOH_EGONE;
 
-	for (uint32_t at = 0; at < l->used; at += (uint32_t)sizeof head + head.len) {
+	for (uint32_t at = 0; at < t->so_far.letters; at += (uint32_t)sizeof head + head.len) {
 		struct cell *c;
 		uint32_t gen;
 
@@ -210,13 +210,13 @@ void turn_publish(struct worker *w, uint32_t count)
 	fx->count = 0;
 }
 
-struct effect *turn_publish_many(struct worker *w, struct cell *c, bool at_end)
+struct effect *turn_publish_many(struct worker *w, bool at_end)
 {
 	struct effects *fx = w->mine.turn.fx;
 	uint32_t n = fx->count;
 
 	turn_publish(w, n - 1);
-	if (at_end && turn_hand_on(w, c, &fx->list[n - 1]))
+	if (at_end && turn_hand_on(w, &fx->list[n - 1]))
 		return &fx->list[n - 1];
 	publish(&w->mine.port, &fx->list[n - 1]);
 	return NULL;
@@ -312,7 +312,7 @@ const void *noh_look(noh_turn *t)
 void *noh_state(noh_turn *t)
 {
 	if (!t->so_far.state) {
-		void *own = body_state(t->type, t->cell->body), *copy = t->worker->mine.scratch;
+		void *own = body_state(t->type, t->cell->body), *copy = t->scratch;
 
 		copy_words(copy, own, t->type->pub.state_size);
 		t->so_far.state = t->type->reads ? copy : own;
@@ -370,6 +370,11 @@ static ALWAYS_INLINE uint32_t sends_to(noh_turn *t, uint32_t cell)
 	if (__builtin_expect(e->cell != cell || e->turn != turn, 0))
 		*e = (struct pending_sends){ .turn = turn, .cell = cell };
 	return e->count++;
+}
+
+static ALWAYS_INLINE void sends_back(noh_turn *t, uint32_t cell)
+{
+	t->worker->mine.sends[cell % PENDING_TABLE].count--;
 }
 
 static void note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen)
@@ -487,42 +492,61 @@ static __attribute__((noinline)) int tell_slowly(noh_turn *t, noh_actor to, uint
 	return tell(t, ref_number(to), ref_gen(to), kind, body, len, 0);
 }
 
-/* A short message to an actor that has room: everything else goes slowly. */
+static ALWAYS_INLINE void put_tell(struct effect *e, noh_actor to, uint32_t kind, const void *body,
+				   size_t len)
+{
+	memcpy(&e->cell, &to.bits, 8);       /* cell and gen: a reference, in this order */
+	e->msg.kind = kind;
+	e->msg.len = (uint32_t)len;
+	e->msg.reply = 0;
+	copy_small(e->msg.body.bytes, body, len);
+}
+
+/* Messages that wait, and 2^33 - 1 for the instant in which the runner's head is ahead. */
+static ALWAYS_INLINE uint64_t waiting_now(struct cell *c)
+{
+	return (load_acquire(&c->mailbox.word) - load_relaxed(&c->mailbox.head)) & MB_TAIL_MASK;
+}
+
+/* The same for a turn that has sent something already. */
+static __attribute__((noinline)) int tell_more(noh_turn *t, noh_actor to, uint32_t kind,
+						const void *body, size_t len)
+{
+	struct sched   *s = t->sched;
+	uint32_t        number = ref_number(to);
+	struct cell    *c = cell_at(s, number);
+	struct effects *fx = t->fx;
+
+	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || fx->count == fx->room ||
+			     len > MSG_INLINE || number >= load_relaxed(&s->cells.shared.fresh) ||
+			     load_relaxed(&c->mailbox.gen) != ref_gen(to), 0))
+		return tell_slowly(t, to, kind, body, len);
+	if (__builtin_expect(waiting_now(c) + sends_to(t, number) >= cell_type(s, c)->short_capacity,
+			     0)) {
+		sends_back(t, number);
+		return tell_slowly(t, to, kind, body, len);
+	}
+	put_tell(&fx->list[fx->count++], to, kind, body, len);
+	return NOH_OK;
+}
+
+/* A short message to an actor that has room, the first of its turn: everything else goes slower. */
 int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
 {
 	struct sched   *s = t->sched;
 	uint32_t        number = ref_number(to);
 	struct cell    *c = cell_at(s, number);
 	struct effects *fx = t->fx;
-	struct effect  *e = &fx->list[fx->count];
-	struct type    *ty;
-	uint64_t        word;
-	int64_t         n;
 
-	if ((t->so_far.flags & TURN_READONLY) || fx->count == fx->room || len > MSG_INLINE ||
-	    number - 1 >= load_relaxed(&s->cells.shared.fresh) - 1)
-		return tell_slowly(t, to, kind, body, len);
-	word = load_acquire(&c->mailbox.word);
-	ty = cell_type(s, c);
-	if (load_relaxed(&c->mailbox.gen) != ref_gen(to) || mb_state(word) == MB_DEAD ||
-	    ty->checks_sends)
-		return tell_slowly(t, to, kind, body, len);
-	n = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
 	if (fx->count)
-		n += sends_to(t, number);
-	if (__builtin_expect(n >= (int64_t)ty->capacity, 0)) {
-		int rc = no_room(t, ty, number, ref_gen(to), n);
-
-		if (rc != NOH_OK)
-			return rc;
-	}
-	e->cell = number;
-	e->gen = ref_gen(to);
-	e->msg.kind = kind;
-	e->msg.len = (uint32_t)len;
-	e->msg.reply = 0;
-	copy_small(e->msg.body.bytes, body, len);
-	fx->count++;
+		return tell_more(t, to, kind, body, len);
+	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || !fx->room || len > MSG_INLINE ||
+			     number >= load_relaxed(&s->cells.shared.fresh) ||
+			     load_relaxed(&c->mailbox.gen) != ref_gen(to) ||
+			     waiting_now(c) >= cell_type(s, c)->short_capacity, 0))
+		return tell_slowly(t, to, kind, body, len);
+	put_tell(fx->list, to, kind, body, len);
+	fx->count = 1;
 	return NOH_OK;
 }
 
@@ -532,21 +556,21 @@ static bool note_address(noh_turn *t, const char *address, size_t len)
 	struct letter   head = { t->fx->count, (uint32_t)len };
 	uint32_t        need = (uint32_t)(sizeof head + len);
 
-	if (l->used + need > l->room) {
-		uint32_t room = (l->used + need) * 2;
+	if (t->so_far.letters + need > l->room) {
+		uint32_t room = (t->so_far.letters + need) * 2;
 		char *bytes = mem_alloc(room);
 
 		if (!bytes)
 			return false;
-		if (l->used)
-			memcpy(bytes, l->bytes, l->used);
+		if (t->so_far.letters)
+			memcpy(bytes, l->bytes, t->so_far.letters);
 		mem_free(l->bytes, l->room);
 		l->bytes = bytes;
 		l->room = room;
 	}
-	memcpy(l->bytes + l->used, &head, sizeof head);
-	memcpy(l->bytes + l->used + sizeof head, address, len);
-	l->used += need;
+	memcpy(l->bytes + t->so_far.letters, &head, sizeof head);
+	memcpy(l->bytes + t->so_far.letters + sizeof head, address, len);
+	t->so_far.letters += need;
 	return true;
 }
 

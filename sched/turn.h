@@ -14,11 +14,12 @@
 
 void turn_answer_rest(struct worker *w);                 /* an empty answer to who got none       */
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
-struct effect *turn_publish_many(struct worker *w, struct cell *c, bool at_end);
+struct effect *turn_publish_many(struct worker *w, bool at_end);
 void turn_commit_rest(struct worker *w);                 /* key-value part, schedules, stop       */
 
-static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct type *ty,
-				     const noh_msg *msgs, uint32_t count)
+/* Of a type without read-only kinds. */
+static ALWAYS_INLINE void turn_begin_plain(struct worker *w, struct cell *c, struct type *ty,
+					   const noh_msg *msgs, uint32_t count)
 {
 	struct noh_turn *t = &w->mine.turn;
 
@@ -26,26 +27,33 @@ static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct ty
 	t->type = ty;
 	t->msgs = msgs;
 	t->msg_count = count;
-	t->letters.used = 0;
 	t->counts = &w->mine.port.types[ty->index];
 	count_one(&w->shown.counts.turns, 1);
 	memset(&t->so_far, 0, sizeof t->so_far);
+}
+
+static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct type *ty,
+				     const noh_msg *msgs, uint32_t count)
+{
+	turn_begin_plain(w, c, ty, msgs, count);
 	if (__builtin_expect(ty->reads, 0) && count && msgs[0].kind < ty->pub.kind_count &&
 	    (ty->pub.kinds[msgs[0].kind].flags & NOH_KIND_READ))
-		t->so_far.flags = TURN_READONLY;
+		w->mine.turn.so_far.flags = TURN_READONLY;
 }
 
 /* The last message may go to an idle actor directly: claim it. */
-static ALWAYS_INLINE bool turn_hand_on(struct worker *w, struct cell *c, struct effect *last)
+static ALWAYS_INLINE bool turn_hand_on(struct worker *w, struct effect *last)
 {
 	struct noh_turn *t = &w->mine.turn;
 	struct cell *to = cell_at(t->sched, last->cell);
+	struct effects *fx = t->fx;
 
-	if (last->cell == 0 || last->msg.len == FX_SPAWN || to == c ||
-	    !mailbox_claim(&to->mailbox, last->gen))
+	/* Nobody (an answer) and itself are never idle. */
+	if (last->msg.len == FX_SPAWN || !mailbox_claim(&to->mailbox, last->gen))
 		return false;
-	t->fx->count = 0;
-	t->fx = t->fx == &w->mine.fx[0] ? &w->mine.fx[1] : &w->mine.fx[0];
+	fx->count = 0;
+	t->fx = t->other_fx;
+	t->other_fx = fx;
 	return true;
 }
 
@@ -67,12 +75,12 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP), 0))
 		turn_commit_rest(w);
 	if (fx->count == 1) {
-		if (at_end && turn_hand_on(w, c, fx->list))
+		if (at_end && turn_hand_on(w, fx->list))
 			handed = fx->list;
 		else
 			turn_publish(w, 1);
 	} else if (fx->count) {
-		handed = turn_publish_many(w, c, at_end);
+		handed = turn_publish_many(w, at_end);
 	}
 	if (single ? t->msgs[0].reply_to && !t->so_far.replied : t->msg_count != 0)
 		turn_answer_rest(w);

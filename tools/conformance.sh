@@ -30,7 +30,7 @@ write() {
 
 What the specification asks for, item by item, and the test that proves it. Written by
 `tools/conformance.sh` from the tests; do not edit. The test's name is the sentence it proves; run one
-with `make test T=<part of its path>`. P1 to P11 are the promises of [guarantees.md](guarantees.md).
+with `make test T=<part of its path>`. What it means for you: [guarantees.md](guarantees.md).
 
 | id | proved | by |
 | --- | --- | --- |

@@ -333,7 +333,7 @@ static void a_failing_activation_fails_who_waits_and_nobody_after(void)
 		store_relaxed(&fail_activate, 1);
 		EXPECT_EQ(call(box, "a:1", GET), NOH_EFAILED);
 		EXPECT_EQ(noh_activate(box, "a:1", SOON), NOH_EFAILED);
-		EXPECT(logged("a:1|") && logged("not today"));
+		EXPECT(test_wait_until(is_logged, "a:1|activation failed: not today", SOON));
 		EXPECT(goes_to_storage(box, "a:1"));
 		store_relaxed(&fail_activate, 0);
 		EXPECT_EQ(get(box, "a:1", GET), 7);            /* and its state is as it was */
@@ -352,7 +352,7 @@ static void a_failing_deactivation_keeps_the_state_of_the_last_turn(void)
 	store_relaxed(&fail_deactivate, 1);
 	EXPECT_EQ(put(box, "a:1", ADD, 7), NOH_OK);
 	EXPECT_EQ(noh_deactivate(box, "a:1", false, SOON), NOH_OK);
-	EXPECT(logged("I stay"));
+	EXPECT(test_wait_until(is_logged, "a:1|on_deactivate failed: I stay", SOON));
 	EXPECT_EQ(get(box, "a:1", GET), 7);
 	EXPECT_EQ(get(box, "a:1", DEACTIVATIONS), 0);
 	end(box);

@@ -36,6 +36,13 @@ static inline void open_rings(int threads)
 		uint32_t n = 1;
 
 		rings_construct(&w->rings, c, (uint32_t)threads * RINGS_EACH);
+		for (uint32_t i = 1; i <= (uint32_t)threads * RINGS_EACH; i++) {
+			/* Of an earlier use, and near to the next: who reads it by mistake finds a slot
+			 * that looks right. */
+			struct ring *r = (struct ring *)slab_at(&w->rings.slab[c], i);
+
+			store_relaxed(&r->start, 3);
+		}
 		for (int t = 0; t < threads; t++)
 			for (int i = 0; i < RINGS_EACH; i++)
 				slab_give(&w->rings.slab[c], &w->ring_cache[t].cache[c], n++);

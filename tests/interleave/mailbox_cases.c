@@ -133,6 +133,36 @@ static void drop_two(void)
 	(void)send_to(2, 0, b.gen[0]);
 	dropping(2);
 }
+static void drop_five(void)                     /* 1 in one slot, 2 in two, 2 of four */
+{
+	open_rings(3);
+	born(0);
+	for (int i = 0; i < 5; i++)
+		(void)send_to(2, 0, b.gen[0]);
+	dropping(5);
+}
+static void three_send(void)
+{
+	open_rings(3);
+	born(0);
+	for (int i = 0; i < 3; i++)
+		(void)send_to(2, 0, b.gen[0]);
+}
+static void drop_and_grow(void) { three_send(); dropping(3); }
+static void drop_send_run(int t)                /* a dropper meets a ring that he has not seen */
+{
+	struct mailroom room = room_of(t);
+	struct slot    *slot;
+
+	if (t == 2) {
+		run_actor(2, 0);
+	} else if (t == 1) {
+		send_and_run(1, 0);
+		send_and_run(1, 0);
+	} else if (mailbox_drop(&w->box[0], &room, b.gen[0], &slot) == MB_TAKEN) {
+		take_note(0, b.gen[0], slot, false);
+	}
+}
 static void two_drop_one_runs(int t)
 {
 	if (t == 2)
@@ -250,6 +280,9 @@ const struct a_case mailbox_cases[] = {
 	  watch_capacity, 2, 4 },
 	{ "drop_one", 2, drop_one, send_twice, finish_two, NULL, 3, 5 },
 	{ "drop_two", 3, drop_two, two_drop_one_runs, finish_three, NULL, 2, 4 },
+	{ "drop_five", 3, drop_five, two_drop_one_runs, finish_three, NULL, 2, 3 },
+	{ "grow", 3, three_send, two_drop_one_runs, finish_three, NULL, 2, 4 },
+	{ "drop_grow", 3, drop_and_grow, drop_send_run, finish_three, NULL, 2, 3 },
 	{ "two_boxes", 2, two_boxes, to_both, finish_both, NULL, 2, 4 },
 	{ "two_boxes_drop", 2, two_boxes_dropping, to_both, finish_both, NULL, 2, 4 },
 	{ "claim_claim", 2, one_box_two_threads, claim_or_send, finish_two, NULL, 4, 6 },

@@ -136,7 +136,7 @@ cases_for() {   # file: those that run its code, the likeliest first
 	slab.c) echo slab slab_three two_boxes_drop ;;
 	runq.*) echo runq_thief runq_two_thieves ;;
 	inbox.h|park.*) echo inbox_park inbox_takers ;;
-	*) echo push_push lap drop_one lane_idle room kill_push kill_drop claim_claim lane_park lane_kill \
+	*) echo push_push lap drop_one drop_five drop_grow grow lane_idle room kill_push kill_drop claim_claim lane_park lane_kill \
 		lane_reborn park_wake two_boxes two_boxes_drop drop_two push_push_run capacity_two old_ring room_run ;;
 	esac
 }
@@ -151,12 +151,12 @@ order_twins() {
 		if listed "$file" "$fn" "$op" "$order"; then
 			unnecessary=$((unnecessary + 1))
 			[ $mode = full ] || continue
-			by=$(found_by "$file" "$line" "${op%#*}" "$order" 6000)
+			by=$(found_by "$file" "$line" "${op%#*}" "$order" 10000)
 			[ -z "$by" ] || bad "$file $fn $op $order: listed as unnecessary, but $by finds it"
 			continue
 		fi
 		by=$(found_by "$file" "$line" "${op%#*}" "$order" 400)
-		[ "$by" ] || by=$(found_by "$file" "$line" "${op%#*}" "$order" 6000)
+		[ "$by" ] || by=$(found_by "$file" "$line" "${op%#*}" "$order" 10000)
 		if [ "$by" ]; then
 			caught=$((caught + 1))
 			ok
