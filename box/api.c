@@ -13,9 +13,14 @@ static int running(noh_box *box)
 	return NOH_OK;
 }
 
+static uint64_t until_ns(noh_box *box, uint32_t timeout_ms)
+{
+	return clock_now_ns(&box->sched.clock) + (uint64_t)timeout_ms * 1000000u;
+}
+
 static int may_block(const char *what)
 {
-	if (sched_self())
+	if (sched_in_turn())
 		return error_set(NOH_EINTURN, "%s blocks: not inside a turn%s", what,
 				 strcmp(what, "noh_call") == 0 ? " (use noh_ask)" : "");
 	return NOH_OK;
@@ -179,8 +184,7 @@ int noh_send_wait(noh_box *box, const char *address, uint32_t kind, const void *
 
 	if (rc != NOH_OK)
 		return rc;
-	return send_until(box, address, kind, body, len, 0,
-			  clock_now_ns(&box->sched.clock) + (uint64_t)timeout_ms * 1000000u);
+	return send_until(box, address, kind, body, len, 0, until_ns(box, timeout_ms));
 }
 
 /* ── calling ── */
@@ -204,6 +208,16 @@ static bool copy_state(struct type *t, struct body *b, uint64_t *out)
 	return false;
 }
 
+static int call_result(const char *address, int status, size_t len, size_t room, bool wanted)
+{
+	if (status == NOH_OK && wanted && len > room)
+		return error_set(NOH_ETOOBIG, "the answer of %s has %zu bytes, there is room for %zu",
+				 address, len, room);
+	if (status < 0 && status != NOH_ETIMEOUT)
+		return error_set(status, "%s: %s", address, noh_strerror(status));
+	return status;
+}
+
 #define READ_STATE_MAX 4096
 
 /* A read-only kind runs here and now, beside the mailbox (RT-22). False: take the ordinary way. */
@@ -212,9 +226,11 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 {
 	struct sched *s = &box->sched;
 	uint64_t state[READ_STATE_MAX / 8];
-	struct noh_turn turn = { .sched = s, .so_far = { .flags = TURN_READONLY | TURN_OUTSIDE | TURN_ADDRESS,
+	struct effects nothing = { 0 };
+	struct noh_turn turn = { .sched = s, .fx = &nothing, .so_far = { .flags = TURN_READONLY | TURN_OUTSIDE | TURN_ADDRESS,
 						    .state = state },
-				 .answer = answer, .answer_room = answer_len ? *answer_len : 0 };
+				 .answer = answer,
+				 .answer_room = answer && answer_len ? *answer_len : 0 };
 	noh_msg m = { .kind = kind, .len = (uint32_t)len, .body = body,
 		      .flags = NOH_MSG_WANTS_REPLY };
 	struct address a;
@@ -243,24 +259,17 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	turn.msgs = &m;
 	turn.msg_count = 1;
 	turn.now_ms = clock_now_ns(&s->clock) / 1000000u;
+	sched_set_reading(true);
 	*rc = turn.type->pub.on_message(&turn, &m);
+	sched_set_reading(false);
 	if (answer_len)
 		*answer_len = turn.answer_len;
 	if (*rc < 0)
-		(void)error_set(*rc, "%s: %s", address, turn.so_far.flags & TURN_REASON ? turn.reason : noh_strerror(*rc));
+		(void)error_set(*rc, "%s: %s", address,
+				turn.so_far.flags & TURN_REASON ? turn.reason : noh_strerror(*rc));
 	else
-		*rc = turn.answer_len > turn.answer_room && answer ? NOH_ETOOBIG : NOH_OK;
+		*rc = call_result(address, NOH_OK, turn.answer_len, turn.answer_room, answer != NULL);
 	return true;
-}
-
-static int call_result(const char *address, int status, size_t len, size_t room, bool wanted)
-{
-	if (status == NOH_OK && wanted && len > room)
-		return error_set(NOH_ETOOBIG, "the answer of %s has %zu bytes, there is room for %zu",
-				 address, len, room);
-	if (status < 0 && status != NOH_ETIMEOUT)
-		return error_set(status, "%s: %s", address, noh_strerror(status));
-	return status;
 }
 
 int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
@@ -268,8 +277,8 @@ int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body,
 {
 	struct sched *s = &box->sched;
 	size_t room = answer && answer_len ? *answer_len : 0, got = 0;
+	uint64_t until = until_ns(box, timeout_ms), token;
 	struct port *p;
-	uint64_t token;
 	int rc = may_block("noh_call");
 
 	if (rc == NOH_OK)
@@ -283,17 +292,18 @@ int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body,
 	sched_port_done(p);
 	if (!token)
 		return error_set(NOH_ENOMEM, "no memory for another call");
-	rc = send_until(box, address, kind, body, len, token,
-			clock_now_ns(&s->clock) + (uint64_t)timeout_ms * 1000000u);
+	rc = send_until(box, address, kind, body, len, token, until);
 	if (rc != NOH_OK) {
 		p = sched_port(s);
 		pending_drop(p, token);
 		sched_port_done(p);
 		return rc;
 	}
-	rc = pending_wait(s, token, timeout_ms, &got);
+	rc = pending_wait(s, token, until, &got);
 	if (answer_len)
 		*answer_len = got;
+	if (rc == NOH_ETIMEOUT)
+		return error_set(rc, "%s: no answer within %u ms", address, timeout_ms);
 	return call_result(address, rc, got, room, answer != NULL);
 }
 
@@ -349,7 +359,7 @@ void noh_hint(noh_box *box, noh_actor to)
 
 /* A question to the actor's system lane, and its answer. */
 static int ask_system(noh_box *box, struct port *p, struct cell *c, uint32_t gen, uint32_t op,
-		      int arg, uint32_t timeout_ms)
+		      int arg, uint64_t until)
 {
 	struct sched *s = &box->sched;
 	uint64_t token = pending_call(p, NULL, 0);
@@ -365,11 +375,12 @@ static int ask_system(noh_box *box, struct port *p, struct cell *c, uint32_t gen
 	n->status = arg;
 	sched_sys(p, c, gen, n);
 	sched_port_done(p);
-	return pending_wait(s, token, timeout_ms, NULL);
+	return pending_wait(s, token, until, NULL);
 }
 
 int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 {
+	uint64_t until = until_ns(box, timeout_ms);
 	struct port *p;
 	struct cell *c;
 	uint32_t gen;
@@ -386,7 +397,7 @@ int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 			sched_port_done(p);
 			return rc;
 		}
-		rc = ask_system(box, p, c, gen, SYS_ACTIVATE, 0, timeout_ms);
+		rc = ask_system(box, p, c, gen, SYS_ACTIVATE, 0, until);
 	} while (rc == NOH_ENOACTOR);
 	return call_result(address, rc, 0, 0, false);
 }
@@ -407,6 +418,16 @@ static int look_up(struct port *p, const char *address, struct cell **c, uint32_
 	return NOH_OK;
 }
 
+/* A message is on its way to an actor that has not begun yet: it is activating. */
+static noh_life life_of(struct cell *c)
+{
+	noh_life life = (noh_life)load_relaxed(&c->life);
+
+	if (life == NOH_NOT_ACTIVE && mb_state(load_acquire(&c->mailbox.word)) != MB_IDLE)
+		return NOH_ACTIVATING;
+	return life;
+}
+
 int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeout_ms)
 {
 	struct address a;
@@ -424,14 +445,14 @@ int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeo
 	p = sched_port(&box->sched);
 	epoch_enter(&p->epoch);
 	rc = look_up(p, address, &c, &gen, &a, &t);
-	active = rc == NOH_OK && c && (load_relaxed(&c->life) != NOH_NOT_ACTIVE ||
-				       mailbox_depth(&c->mailbox));
+	active = rc == NOH_OK && c && life_of(c) != NOH_NOT_ACTIVE;
 	epoch_leave(&p->epoch);
 	if (!active) {
 		sched_port_done(p);
 		return rc != NOH_OK ? rc : error_set(NOH_ENOACTOR, "%s is not active", address);
 	}
-	rc = ask_system(box, p, c, gen, SYS_DEACTIVATE, force, timeout_ms);
+	rc = ask_system(box, p, c, gen, SYS_DEACTIVATE, force,
+			until_ns(box, timeout_ms));
 	return call_result(address, rc, 0, 0, false);
 }
 
@@ -485,10 +506,8 @@ int noh_get_status(noh_box *box, const char *address, noh_status *status)
 		uint64_t now_ds = clock_now_ns(&s->clock) / 100000000u;
 		uint32_t last = load_relaxed(&c->last_active);
 
-		status->life = (noh_life)load_relaxed(&c->life);
+		status->life = life_of(c);
 		status->mailbox_size = mailbox_depth(&c->mailbox);
-		if (status->life == NOH_NOT_ACTIVE && status->mailbox_size)
-			status->life = NOH_ACTIVATING;
 		status->idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
 	}
 	epoch_leave(&p->epoch);
@@ -598,7 +617,6 @@ int noh_get_stats(noh_box *box, noh_box_stats *out)
 	if (!s->workers)
 		return running(box);
 	out->workers = s->worker_count;
-	out->actors = sched_actors(s);
 	out->actor_bytes = sched_bytes(s);
 	peak = load_relaxed(&s->peak_bytes);
 	if (out->actor_bytes > peak)
@@ -614,6 +632,7 @@ int noh_get_stats(noh_box *box, noh_box_stats *out)
 	}
 	out->activations = TYPE_SUM(s, UINT32_MAX, activations);
 	out->deactivations = TYPE_SUM(s, UINT32_MAX, deactivations);
+	out->actors = out->activations > out->deactivations ? out->activations - out->deactivations : 0;
 	out->evictions = sched_sum(s, offsetof(struct port, evicted));
 	out->dead_letters = sched_sum(s, offsetof(struct port, dead_letters));
 	out->late_answers = sched_sum(s, offsetof(struct port, late_answers));

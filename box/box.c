@@ -312,9 +312,10 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 {
 	struct sched *s = &box->sched;
 	uint64_t until = clock_now_ns(&s->clock) + (uint64_t)timeout_ms * 1000000u;
+	uint64_t left;
 	bool done = false;
 
-	if (sched_self())
+	if (sched_in_turn())
 		return error_set(NOH_EINTURN, "noh_stop blocks: not inside a turn");
 	if (box->phase != BOX_RUNNING)
 		return error_set(NOH_ESTOPPED, "the box is not running");
@@ -329,9 +330,11 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 	}
 	end_threads(box);
 	box->phase = BOX_STOPPED;
+	left = sched_actors(s);
+	sched_discard(s);
 	if (!done && !box->stepped)
 		return error_set(NOH_ETIMEOUT, "%llu actors could not be deactivated within %u ms",
-				 (unsigned long long)sched_actors(s), timeout_ms);
+				 (unsigned long long)left, timeout_ms);
 	return NOH_OK;
 }
 

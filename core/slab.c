@@ -41,6 +41,7 @@ bool slab_open(struct slab *s, size_t size, size_t link, uint32_t limit)
 	s->fixed.size = size;
 	s->fixed.link = link;
 	s->fixed.limit = limit;
+	s->fixed.run = limit / SLAB_PART < SLAB_RUN ? limit / SLAB_PART : SLAB_RUN;
 	store_relaxed(&s->shared.free, 0);
 	store_relaxed(&s->shared.fresh, 1);
 	return true;
@@ -83,17 +84,17 @@ static void push_chain(struct slab *s, uint32_t first, uint32_t last)
 
 uint32_t slab_refill(struct slab *s, struct slab_cache *c)
 {
-	uint32_t n;
+	uint32_t n, most = s->fixed.run ? s->fixed.run : 1;
 
 	must(c->count == 0);
-	while (c->count < SLAB_RUN && (n = pop(s)) != 0)
+	while (c->count < most && (n = pop(s)) != 0)
 		c->items[c->count++] = n;
 	if (c->count == 0) {
 		uint32_t from = load_relaxed(&s->shared.fresh), run;
 
 		do {
 			uint32_t left = s->fixed.limit - from;
-			run = left < SLAB_RUN ? left : SLAB_RUN;
+			run = left < most ? left : most;
 			if (run == 0)
 				return 0;
 		} while (!cas_relaxed(&s->shared.fresh, &from, from + run));
@@ -103,32 +104,26 @@ uint32_t slab_refill(struct slab *s, struct slab_cache *c)
 	return c->items[--c->count];
 }
 
-static void give_run(struct slab *s, struct slab_cache *c, uint32_t run)
-{
-	uint32_t last = c->items[c->count - run];
-
-	for (uint32_t i = c->count - run + 1; i < c->count; i++)
-		store_relaxed(link_of(s, c->items[i]), c->items[i - 1]);
-	push_chain(s, c->items[c->count - 1], last);
-	c->count -= run;
-}
-
 void slab_spill(struct slab *s, struct slab_cache *c)
 {
-	/* The oldest half goes: what was freed last is warm. */
-	uint32_t warm[SLAB_RUN];
+	/* The older half goes: what was freed last is warm. */
+	uint32_t warm[SLAB_RUN], keep = c->count / 2;
 
-	for (uint32_t i = 0; i < SLAB_RUN; i++)
-		warm[i] = c->items[SLAB_RUN + i];
-	c->count = SLAB_RUN;
-	give_run(s, c, SLAB_RUN);
-	for (uint32_t i = 0; i < SLAB_RUN; i++)
+	for (uint32_t i = 0; i < keep; i++)
+		warm[i] = c->items[c->count - keep + i];
+	c->count -= keep;
+	slab_flush(s, c);
+	for (uint32_t i = 0; i < keep; i++)
 		c->items[i] = warm[i];
-	c->count = SLAB_RUN;
+	c->count = keep;
 }
 
 void slab_flush(struct slab *s, struct slab_cache *c)
 {
-	if (c->count)
-		give_run(s, c, c->count);
+	if (c->count == 0)
+		return;
+	for (uint32_t i = 1; i < c->count; i++)
+		store_relaxed(link_of(s, c->items[i]), c->items[i - 1]);
+	push_chain(s, c->items[c->count - 1], c->items[0]);
+	c->count = 0;
 }

@@ -22,6 +22,7 @@ struct slab {
 		size_t   size;          /* bytes of one object                                */
 		size_t   link;          /* offset of an atomic_u32 that is ours while it is free */
 		uint32_t limit;         /* numbers 1 .. limit - 1                             */
+		uint32_t run;           /* numbers that a cache trades at once; it keeps two runs */
 	} fixed;
 	alignas(CACHE_LINE) struct {
 		atomic_u64 free;        /* stack of free numbers: tag << 32 | number          */
@@ -30,7 +31,8 @@ struct slab {
 };
 
 #ifndef SLAB_RUN
-#define SLAB_RUN 64                     /* numbers that go to or come from the stack at once */
+#define SLAB_RUN 64                     /* at most so many at once, and a small part of all: of a */
+#define SLAB_PART 64                    /* few large objects no cache may keep what others need   */
 #endif
 
 struct slab_cache {
@@ -64,7 +66,7 @@ static inline uint32_t slab_take(struct slab *s, struct slab_cache *c)
 
 static inline void slab_give(struct slab *s, struct slab_cache *c, uint32_t number)
 {
-	if (__builtin_expect(c->count == 2 * SLAB_RUN, 0))
+	if (__builtin_expect(c->count >= 2 * s->fixed.run, 0))
 		slab_spill(s, c);
 	c->items[c->count++] = number;
 }

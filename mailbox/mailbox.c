@@ -140,6 +140,44 @@ enum mb_push mailbox_push(struct mailbox *m, const struct mailroom *room, uint32
 	}
 }
 
+/* All slots of the run are seen free before the one CAS that claims them; as the word did not change
+ * in between, nobody else can have claimed any of them. */
+enum mb_push mailbox_push_run(struct mailbox *m, const struct mailroom *room, uint32_t gen,
+			      const struct msg *msgs, size_t stride, uint32_t *n)
+{
+	uint64_t word = load_acquire(&m->word);                                    /* A */
+	uint32_t id = mb_ring(word), k = 0;
+
+	if (*n > 1 && id && load_acquire(&m->gen) == gen) {
+		struct ring *r = ring_at(room->rings, id);
+		uint32_t     log2 = ring_slots_log2(ring_class(id));
+		uint64_t     mask = (UINT64_C(1) << log2) - 1;
+		uint64_t     age = (mb_tail(word) - load_relaxed(&r->start)) & MB_TAIL_MASK;
+		uint64_t     pos = load_relaxed(&r->base) + age;
+
+		if (age >= RING_LIFE - *n)
+			*n = 1;
+		while (k < *n &&
+		       load_acquire(&r->slots[(pos + k) & mask].val) == ((pos + k) >> log2) * 2) /* G */
+			k++;
+		uint64_t to = (word & ~MB_TAIL_MASK) | ((word + k) & MB_TAIL_MASK);
+
+		if (k > 1 && cas_acq_rel(&m->word, &word, to)) {                   /* B */
+			for (uint32_t i = 0; i < k; i++, pos++) {
+				struct slot *slot = &r->slots[pos & mask];
+
+				slot->msg = *(const struct msg *)(const void *)
+						    ((const char *)msgs + i * stride);
+				store_release(&slot->val, (pos >> log2) * 2 + 1);  /* D */
+			}
+			*n = k;
+			return MB_PUSHED;
+		}
+	}
+	*n = 1;
+	return mailbox_push(m, room, gen, UINT32_MAX, msgs);
+}
+
 /* The ring in the chain of `word` that holds position n, or 0. */
 static uint32_t ring_of(const struct rings *rs, uint64_t word, uint64_t n)
 {
@@ -218,6 +256,17 @@ enum mb_take mailbox_drop(struct mailbox *m, const struct mailroom *room, uint32
 			  struct slot **slot)
 {
 	return take(m, room, true, &gen, slot);
+}
+
+void mailbox_cursor(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur)
+{
+	uint64_t head = load_relaxed(&m->head);
+
+	cur->id = mb_ring(head);
+	cur->ring = ring_at(room->rings, cur->id);
+	cur->log2 = ring_slots_log2(ring_class(cur->id));
+	cur->pos = load_relaxed(&cur->ring->base) +
+		   ((mb_tail(head) - load_relaxed(&cur->ring->start)) & MB_TAIL_MASK);
 }
 
 void mailbox_release(struct slot *slot)

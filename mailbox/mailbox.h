@@ -92,6 +92,12 @@ enum mb_push { MB_PUSHED, MB_PUSHED_WAKE, MB_FULL, MB_GONE, MB_NOMEM };
 enum mb_push mailbox_push(struct mailbox *m, const struct mailroom *room, uint32_t gen,
 			  uint32_t capacity, const struct msg *msg);
 
+/* Up to *n messages of one sender, `stride` bytes apart, with one claim where they fit side by side;
+ * *n is how many went in, at least one unless refused. No capacity: the caller has looked. Not for
+ * mailboxes whose head is shared. */
+enum mb_push mailbox_push_run(struct mailbox *m, const struct mailroom *room, uint32_t gen,
+			      const struct msg *msgs, size_t stride, uint32_t *n);
+
 /* IDLE with nothing waiting -> BUSY: the caller runs it at once (turn in place). */
 static inline bool mailbox_claim(struct mailbox *m, uint32_t gen)
 {
@@ -110,6 +116,28 @@ enum mb_take { MB_TAKEN, MB_EMPTY, MB_UNPUBLISHED };
 enum mb_take mailbox_take(struct mailbox *m, const struct mailroom *room, bool shared,
 			  struct slot **slot);
 void mailbox_release(struct slot *slot);
+
+/* The short way to the next message of the same ring, after mailbox_take without `shared`. A cursor
+ * is good until the runner calls anything else that takes, idles or parks. False: ask mailbox_take. */
+struct mb_cursor {
+	struct ring *ring;
+	uint64_t     pos;
+	uint32_t     id, log2;
+};
+void mailbox_cursor(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur);
+
+static inline bool mailbox_take_next(struct mailbox *m, struct mb_cursor *cur, struct slot **slot)
+{
+	struct slot *s = &cur->ring->slots[cur->pos & ((UINT64_C(1) << cur->log2) - 1)];
+	uint64_t     head = load_relaxed(&m->head);
+
+	if (load_acquire(&s->val) != (cur->pos >> cur->log2) * 2 + 1)              /* E */
+		return false;
+	store_release(&m->head, mb_next(head));                                    /* H */
+	cur->pos++;
+	*slot = s;
+	return true;
+}
 
 /* The same by a sender that was refused with MB_FULL (drop_oldest; the runner takes with `shared`).
  * MB_EMPTY also if the cell is not of generation gen any more. Unless MB_TAKEN: push again. */

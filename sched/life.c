@@ -221,6 +221,7 @@ static int over_budget(struct sched *s)
 
 	if (bytes <= s->memory_budget + s->memory_budget / 8)
 		return NOH_OK;
+	park_wake(&s->workers[0].shared.park);   /* somebody has to send somebody home */
 	return error_set(NOH_ENOMEM, "the box's actors take %llu bytes, its budget is %llu: wait until "
 			 "some have gone idle, or raise memory_budget", (unsigned long long)bytes,
 			 (unsigned long long)s->memory_budget);
@@ -574,6 +575,19 @@ static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, u
 	return sent;
 }
 
+/* One worker at a time, or several would send home what one is enough for. */
+static bool is_reliever(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t who = load_relaxed(&s->reliever), me = w->fixed.index + 1;
+
+	if (who == me)
+		return true;
+	return (who == 0 || load_relaxed(&s->workers[who - 1].shared.stuck) ||
+		load_relaxed(&s->workers[who - 1].shared.park.asleep)) &&
+	       cas_acq_rel(&s->reliever, &who, me);
+}
+
 /* Over budget: a clock hand goes round and sends home what is older than a limit, which halves with
  * each round; at zero it sends home whoever is idle. Returns 0 when there is nothing to be done. */
 static uint32_t relieve(struct worker *w, uint64_t now_ds)
@@ -588,6 +602,8 @@ static uint32_t relieve(struct worker *w, uint64_t now_ds)
 			store_relaxed(&s->evict_age_ds, UINT32_MAX);
 		return 0;
 	}
+	if (!is_reliever(w))
+		return 0;
 	if (runq_length(&w->runq))
 		return 1;                        /* let those go first that are on their way */
 	if (age == UINT32_MAX)

@@ -217,10 +217,9 @@ void pending_drop(struct port *p, uint64_t token)
 }
 
 /* Blocks. The port is given back meanwhile: others may send through it. */
-int pending_wait(struct sched *s, uint64_t token, uint32_t timeout_ms, size_t *answer_len)
+int pending_wait(struct sched *s, uint64_t token, uint64_t until, size_t *answer_len)
 {
 	struct pending *e = at(s, token);
-	uint64_t until = clock_now_ns(&s->clock) + (uint64_t)timeout_ms * 1000000u;
 	uint64_t state;
 	struct port *p;
 	int status;
@@ -233,7 +232,7 @@ int pending_wait(struct sched *s, uint64_t token, uint32_t timeout_ms, size_t *a
 			break;
 		if (now >= until && state == state_of(token, WAITING) &&
 		    cas_acq_rel(&e->state, &state, state_of(token, TAKEN))) {
-			e->status = error_set(NOH_ETIMEOUT, "no answer within %u ms", timeout_ms);
+			e->status = error_set(NOH_ETIMEOUT, "no answer within the time given");
 			e->len = 0;
 			break;
 		}
@@ -246,4 +245,18 @@ int pending_wait(struct sched *s, uint64_t token, uint32_t timeout_ms, size_t *a
 	pending_free(p, token);
 	sched_port_done(p);
 	return status;
+}
+
+/* The box has stopped: whoever still waits hears so. */
+void pending_end_all(struct port *p)
+{
+	uint32_t end = load_relaxed(&p->sched->pendings.shared.fresh);
+
+	for (uint32_t n = 1; n < end; n++) {
+		uint64_t state = load_acquire(&at(p->sched, n)->state);
+
+		if ((uint32_t)state == WAITING)
+			(void)pending_complete(p, (state & UINT64_C(0xffffffff00000000)) | n, NOH_ESTOPPED,
+					       NULL, 0);
+	}
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static _Thread_local struct worker *self;
+static _Thread_local bool reading;      /* a read-only hook runs on this thread, whoever it is */
 
 struct worker *sched_self(void)
 {
@@ -16,6 +17,16 @@ struct worker *sched_self(void)
 void sched_set_self(struct worker *w)
 {
 	self = w;
+}
+
+bool sched_in_turn(void)
+{
+	return self || reading;
+}
+
+void sched_set_reading(bool yes)
+{
+	reading = yes;
 }
 
 void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
@@ -261,12 +272,13 @@ static void port_close(struct sched *s, struct port *p)
 }
 
 /* Nobody runs any more: whatever is left in memory goes. */
-static void discard_actors(struct sched *s)
+void sched_discard(struct sched *s)
 {
 	uint32_t end = s->cells.fixed.base ? load_relaxed(&s->cells.shared.fresh) : 0;
 
 	if (!s->outside || !s->outside[0].sched || !s->outside[0].types)
 		return;
+	pending_end_all(&s->outside[0]);
 	for (uint32_t n = 1; n < end; n++) {
 		struct cell *c = cell_at(s, n);
 
@@ -278,7 +290,7 @@ static void discard_actors(struct sched *s)
 void sched_close(struct sched *s)
 {
 	if (s->workers && s->outside)
-		discard_actors(s);
+		sched_discard(s);
 	for (uint32_t i = 0; s->workers && i < s->worker_count; i++) {
 		struct worker *w = &s->workers[i];
 

@@ -233,6 +233,7 @@ struct sched {
 	atomic_u64           peak_bytes;
 	atomic_u32           watch_event;      /* the watchdog sleeps on it while all are idle     */
 	atomic_u32           evict_age_ds;     /* under pressure: evict what is colder             */
+	atomic_u32           reliever;         /* index + 1 of the worker that evicts              */
 	atomic_u64           next_sweep_ds;    /* nothing to sweep before                          */
 	atomic_u32           stuck_workers;    /* how many the watchdog found stuck                */
 	atomic_u32           sweep_next;       /* stop: next chunk to sweep                        */
@@ -241,11 +242,14 @@ struct sched {
 /* sched.c */
 int  sched_open(struct sched *s);              /* after the fields above were set */
 int  sched_start(struct sched *s);             /* types are known: make the workers */
+void sched_discard(struct sched *s);           /* no thread runs: whoever is left goes, counted */
 void sched_close(struct sched *s);
 struct port *sched_port(struct sched *s);      /* this thread's: the worker's own, or borrowed */
 void sched_port_done(struct port *p);
 struct worker *sched_self(void);               /* the worker whose turn this thread runs, or NULL */
 void sched_set_self(struct worker *w);
+bool sched_in_turn(void);                      /* user code runs on this thread: do not block */
+void sched_set_reading(bool yes);
 uint64_t sched_bytes(struct sched *s);
 uint64_t sched_actors(struct sched *s);
 uint64_t sched_sum(struct sched *s, size_t port_offset);    /* of a counter in all ports */
@@ -275,6 +279,8 @@ void sched_serve(struct worker *w, struct cell *c);     /* it is BUSY, and ours 
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
+uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *msgs,
+			   size_t stride, uint32_t n, int *rc);
 void msg_dispose(struct port *p, struct type *t, const struct msg *m, int status);
 
 /* turn.c; the short way is in turn.h */
@@ -318,10 +324,11 @@ uint64_t pending_ask(struct worker *w, struct cell *c, uint32_t answer_kind, uin
 uint64_t pending_call(struct port *p, void *answer, size_t room);
 uint64_t pending_then(struct port *p, noh_done_fn *done, void *user, uint64_t due_ms);
 bool pending_waits(struct sched *s, uint64_t token);
+void pending_end_all(struct port *p);                       /* when nothing runs any more */
 bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);
 void pending_drop(struct port *p, uint64_t token);          /* rolled back before it was sent */
 void pending_expired(struct port *p, uint64_t token);
-int  pending_wait(struct sched *s, uint64_t token, uint32_t timeout_ms, size_t *answer_len);
+int  pending_wait(struct sched *s, uint64_t token, uint64_t until_ns, size_t *answer_len);
 
 static inline struct cell *cell_at(struct sched *s, uint32_t number)
 {

@@ -62,11 +62,11 @@ void msg_dispose(struct port *p, struct type *t, const struct msg *m, int status
 		mem_free(m->body.big, m->len);
 }
 
-static void drop_oldest(struct port *p, struct cell *c, struct type *t, bool *dropped)
+static void drop_oldest(struct port *p, struct cell *c, uint32_t gen, struct type *t, bool *dropped)
 {
 	struct slot *slot;
 
-	*dropped = mailbox_take(&c->mailbox, &p->room, true, &slot) == MB_TAKEN;
+	*dropped = mailbox_drop(&c->mailbox, &p->room, gen, &slot) == MB_TAKEN;
 	if (!*dropped)
 		return;
 	count_one(&p->types[t->index].dropped_oldest, 1);
@@ -91,7 +91,7 @@ int sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg
 			count_one(&p->types[t->index].accepted, 1);
 			return NOH_OK;
 		case MB_FULL:
-			drop_oldest(p, c, t, &dropped);
+			drop_oldest(p, c, gen, t, &dropped);
 			if (!dropped)
 				capacity = UINT32_MAX;   /* the oldest is not published yet */
 			break;
@@ -101,6 +101,41 @@ int sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg
 			return NOH_ENOMEM;
 		}
 	}
+}
+
+/* Several from one sender. Returns how many went in; then *rc tells about the next. */
+uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *msgs,
+			   size_t stride, uint32_t n, int *rc)
+{
+	struct type *t = cell_type(p->sched, c);
+	uint32_t done = 0;
+
+	*rc = NOH_OK;
+	while (done < n && *rc == NOH_OK) {
+		const struct msg *m = (const struct msg *)(const void *)((const char *)msgs + done * stride);
+		uint32_t k = n - done;
+
+		if (t->shared) {
+			*rc = sched_deliver(p, c, gen, m);
+			done += *rc == NOH_OK;
+			continue;
+		}
+		switch (mailbox_push_run(&c->mailbox, &p->room, gen, m, stride, &k)) {
+		case MB_PUSHED_WAKE:
+			sched_enqueue(p, c);
+			/* fall through */
+		case MB_PUSHED:
+			count_one(&p->types[t->index].accepted, k);
+			done += k;
+			break;
+		case MB_NOMEM:
+			*rc = NOH_ENOMEM;
+			break;
+		default:
+			*rc = NOH_EGONE;
+		}
+	}
+	return done;
 }
 
 /* ── one turn ── */
@@ -536,6 +571,19 @@ static bool resting(const struct cell *c)
 	return (c->flags & (CELL_BLOCKED | CELL_WAITING)) != 0;
 }
 
+/* Messages that only read are not mixed with others in a batch. */
+static uint32_t batch_length(struct worker *w, struct type *t, uint32_t at, uint32_t n)
+{
+	uint32_t part = 1;
+
+	if (t->reads && type_reads(t, w->mine.msgs[at].kind))
+		return 1;
+	while (at + part < n && part < BATCH_MAX &&
+	       !(t->reads && type_reads(t, w->mine.msgs[at + part].kind)))
+		part++;
+	return part;
+}
+
 static void serve_window(struct worker *w, struct cell *c, struct type *t, uint32_t n)
 {
 	uint32_t at = 0;
@@ -545,10 +593,8 @@ static void serve_window(struct worker *w, struct cell *c, struct type *t, uint3
 	for (uint32_t i = 0; i < n; i++)
 		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
 	while (at < n && !resting(c)) {
-		uint32_t part = t->pub.on_batch ? n - at : 1, end;
+		uint32_t part = t->pub.on_batch ? batch_length(w, t, at, n) : 1, end;
 
-		if (part > BATCH_MAX)
-			part = BATCH_MAX;
 		if (part > 1 && serve_part(w, c, at, part, true)) {
 			at += part;
 			continue;
@@ -808,10 +854,11 @@ enum taken { MESSAGE, NO_MESSAGE, LEFT };
 
 /* The next message of the mailbox, if it is to be handled alone. */
 static enum taken take_message(struct worker *w, struct cell *c, struct type *t, struct slot **slot,
-			       uint32_t *budget)
+			       struct mb_cursor *cur, uint32_t *budget)
 {
 	uint32_t n;
 
+	cur->id = 0;
 	switch (mailbox_take(&c->mailbox, &w->mine.port.room, t->shared, slot)) {
 	case MB_TAKEN:
 		break;
@@ -828,8 +875,11 @@ static enum taken take_message(struct worker *w, struct cell *c, struct type *t,
 		mailbox_release(*slot);
 		return NO_MESSAGE;
 	}
-	if (!t->windowed)
+	if (!t->windowed) {
+		if (!t->shared)
+			mailbox_cursor(&c->mailbox, &w->mine.port.room, cur);
 		return MESSAGE;
+	}
 	n = fill_window(w, c, t, *slot);
 	serve_window(w, c, t, n);
 	*budget = *budget > n ? *budget - n + 1 : 1;
@@ -841,6 +891,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			  uint32_t *budget)
 {
 	struct type *t = cell_type(w->fixed.sched, c);
+	struct mb_cursor cur = { .id = 0 };
 
 	for (;;) {
 		const struct msg *m = NULL;
@@ -851,6 +902,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 
 			if (r == PARKED || (r == NEVER_USED && life_deactivate(w, c)))
 				return NULL;
+			cur.id = 0;
 			if (r != READY)
 				continue;
 		}
@@ -864,8 +916,10 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			}
 		} else if (__builtin_expect(c->flags & CELL_EXTRA, 0) && c->ext->redo) {
 			serve_redo(w, c);
+		} else if (cur.id && mailbox_take_next(&c->mailbox, &cur, &slot)) {
+			m = &slot->msg;
 		} else {
-			enum taken got = take_message(w, c, t, &slot, budget);
+			enum taken got = take_message(w, c, t, &slot, &cur, budget);
 
 			if (got == LEFT)
 				return NULL;

@@ -201,12 +201,36 @@ void turn_answer_rest(struct worker *w)
 			answer(&w->mine.port, t->msgs[i].reply_to, NOH_OK, NULL);
 }
 
+/* Messages to one actor that stand side by side go in together. */
+static uint32_t publish_run(struct worker *w, struct effect *e, uint32_t most)
+{
+	struct port *p = &w->mine.port;
+	uint32_t n = 1, done;
+	int rc;
+
+	if (e->cell && e->msg.len != FX_SPAWN)
+		while (n < most && e[n].cell == e->cell && e[n].gen == e->gen &&
+		       e[n].msg.len != FX_SPAWN)
+			n++;
+	if (n > 1) {
+		done = sched_deliver_run(p, cell_at(p->sched, e->cell), e->gen, &e->msg, sizeof *e, n,
+					 &rc);
+		if (rc == NOH_OK)
+			return done;
+		e += done;
+		publish(p, e);              /* says what is wrong */
+		return done + 1;
+	}
+	publish(p, e);
+	return 1;
+}
+
 void turn_publish(struct worker *w, uint32_t count)
 {
 	struct effects *fx = w->mine.turn.fx;
 
-	for (uint32_t i = 0; i < count; i++)
-		publish(&w->mine.port, &fx->list[i]);
+	for (uint32_t i = 0; i < count; )
+		i += publish_run(w, &fx->list[i], count - i);
 	fx->count = 0;
 }
 
@@ -783,6 +807,9 @@ int noh_answer(noh_turn *t, noh_promise promise, int status, const void *body, s
 		return read_only(t);
 	if (!pending_waits(t->sched, promise.bits))
 		return NOH_NOBODY;
+	for (uint32_t i = 0; i < t->fx->count; i++)
+		if (t->fx->list[i].cell == 0 && t->fx->list[i].msg.reply == promise.bits)
+			return NOH_NOBODY;       /* answered in this very turn */
 	return add_answer(t, promise.bits, status, body, len);
 }
 

@@ -17,6 +17,11 @@ void turn_publish(struct worker *w, uint32_t count);     /* the first so many ef
 struct effect *turn_publish_many(struct worker *w, bool at_end);
 void turn_commit_rest(struct worker *w);                 /* key-value part, schedules, stop       */
 
+static inline bool type_reads(const struct type *ty, uint32_t kind)
+{
+	return kind < ty->pub.kind_count && (ty->pub.kinds[kind].flags & NOH_KIND_READ);
+}
+
 /* Of a type without read-only kinds. */
 static ALWAYS_INLINE void turn_begin_plain(struct worker *w, struct cell *c, struct type *ty,
 					   const noh_msg *msgs, uint32_t count)
@@ -36,8 +41,7 @@ static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct ty
 				     const noh_msg *msgs, uint32_t count)
 {
 	turn_begin_plain(w, c, ty, msgs, count);
-	if (__builtin_expect(ty->reads, 0) && count && msgs[0].kind < ty->pub.kind_count &&
-	    (ty->pub.kinds[msgs[0].kind].flags & NOH_KIND_READ))
+	if (__builtin_expect(ty->reads, 0) && count == 1 && type_reads(ty, msgs[0].kind))
 		w->mine.turn.so_far.flags = TURN_READONLY;
 }
 

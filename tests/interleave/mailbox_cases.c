@@ -148,6 +148,25 @@ static void three_send(void)
 	for (int i = 0; i < 3; i++)
 		(void)send_to(2, 0, b.gen[0]);
 }
+static void two_waiting(void)                   /* one place left in the second ring */
+{
+	open_rings(2);
+	born(0);
+	(void)send_to(0, 0, b.gen[0]);
+	(void)send_to(0, 0, b.gen[0]);
+}
+static void send_across(int t)                  /* the last place, then a ring the other has not seen */
+{
+	(void)send_to(t, 0, b.gen[0]);
+	if (t == 1)
+		(void)send_to(t, 0, b.gen[0]);
+}
+static void run_all(void)
+{
+	run_actor(0, 0);
+	all_handled_and_idle(1, 2);
+	CHECK(b.handled == 5);
+}
 static void drop_and_grow(void) { three_send(); dropping(3); }
 static void drop_send_run(int t)                /* a dropper meets a ring that he has not seen */
 {
@@ -282,6 +301,7 @@ const struct a_case mailbox_cases[] = {
 	{ "drop_two", 3, drop_two, two_drop_one_runs, finish_three, NULL, 2, 4 },
 	{ "drop_five", 3, drop_five, two_drop_one_runs, finish_three, NULL, 2, 3 },
 	{ "grow", 3, three_send, two_drop_one_runs, finish_three, NULL, 2, 4 },
+	{ "grow_across", 2, two_waiting, send_across, run_all, NULL, 9, 9 },
 	{ "drop_grow", 3, drop_and_grow, drop_send_run, finish_three, NULL, 2, 3 },
 	{ "two_boxes", 2, two_boxes, to_both, finish_both, NULL, 2, 4 },
 	{ "two_boxes_drop", 2, two_boxes_dropping, to_both, finish_both, NULL, 2, 4 },

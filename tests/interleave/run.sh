@@ -20,7 +20,7 @@ src=$out/src
 passed=0 failed=0
 # Rings of 1, 2 and 4 slots; caches that trade two numbers at once.
 sizes='{0,8},{1,8},{2,8},{2,1},{2,1},{2,1},{2,1},{2,1}'
-common=(-D_GNU_SOURCE -DNOH_SANITIZED -DSLAB_RUN=2 -DRING_LIFE=ring_life "-DRING_SIZES=$sizes"
+common=(-D_GNU_SOURCE -DNOH_SANITIZED -DSLAB_RUN=2 -DSLAB_PART=1 -DRING_LIFE=ring_life "-DRING_SIZES=$sizes"
 	-include $here/ring_life.h)
 ordered='core/slab.c mailbox/mailbox.c mailbox/mailbox.h mailbox/inbox.h sched/runq.c sched/runq.h
 	sched/park.h sched/park.c'
@@ -136,7 +136,7 @@ cases_for() {   # file: those that run its code, the likeliest first
 	slab.c) echo slab slab_three two_boxes_drop ;;
 	runq.*) echo runq_thief runq_two_thieves ;;
 	inbox.h|park.*) echo inbox_park inbox_takers ;;
-	*) echo push_push lap drop_one drop_five drop_grow grow lane_idle room kill_push kill_drop claim_claim lane_park lane_kill \
+	*) echo push_push lap grow_across drop_one drop_five drop_grow grow lane_idle room kill_push kill_drop claim_claim lane_park lane_kill \
 		lane_reborn park_wake two_boxes two_boxes_drop drop_two push_push_run capacity_two old_ring room_run ;;
 	esac
 }
