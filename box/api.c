@@ -87,11 +87,21 @@ static int send_cell(struct port *p, struct cell *c, uint32_t gen, uint32_t kind
 static int send_address(noh_box *box, const char *address, uint32_t kind, const void *body,
 			size_t len, uint64_t reply)
 {
-	struct port *p = sched_port(&box->sched);
+	struct sched *s = &box->sched;
+	struct address a;
+	struct type *t;
+	struct port *p;
 	struct cell *c;
 	uint32_t gen;
-	int rc;
+	int rc = address_parse(&a, address, strlen(address));
 
+	/* A message that will be refused makes no cell. */
+	t = rc == NOH_OK ? sched_find_type(s, a.type, a.type_len) : NULL;
+	if (t)
+		rc = check_message(s, t, kind, len);
+	if (rc != NOH_OK)
+		return rc;
+	p = sched_port(s);
 	do {
 		rc = sched_resolve(p, address, strlen(address), &c, &gen);
 		if (rc == NOH_OK)
@@ -258,7 +268,6 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	turn.address[a.type_len] = ':';
 	turn.msgs = &m;
 	turn.msg_count = 1;
-	turn.now_ms = clock_now_ns(&s->clock) / 1000000u;
 	sched_set_reading(true);
 	*rc = turn.type->pub.on_message(&turn, &m);
 	sched_set_reading(false);
@@ -320,16 +329,17 @@ int noh_call_then(noh_box *box, const char *address, uint32_t kind, const void *
 	if (!done)
 		return error_set(NOH_EINVAL, "noh_call_then without a function to call");
 	p = sched_port(s);
-	token = pending_then(p, done, user, clock_due(s, timeout_ms));
+	token = pending_then(p, done, user);
 	sched_port_done(p);
 	if (!token)
 		return error_set(NOH_ENOMEM, "no memory for another call");
 	rc = send_address(box, address, kind, body, len, token);
-	if (rc != NOH_OK) {
-		p = sched_port(s);
+	p = sched_port(s);
+	if (rc == NOH_OK)
+		pending_deadline(p, token, clock_due(s, timeout_ms));
+	else
 		pending_drop(p, token);
-		sched_port_done(p);
-	}
+	sched_port_done(p);
 	return rc;
 }
 

@@ -250,7 +250,6 @@ typedef struct noh_status {
 	noh_life life;
 	bool     stored;          /* a state is kept in storage                     */
 	uint32_t mailbox_size;    /* waiting messages                               */
-	uint32_t timers;          /* pending schedules, once running                */
 	uint64_t idle_ms;         /* since its last turn, to 100 ms                 */
 } noh_status;
 

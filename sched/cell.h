@@ -64,6 +64,7 @@ struct ext {
 	struct schedule *schedules;
 	uint32_t         schedule_count, schedule_room;
 	uint64_t         next_serial;
+	uint64_t         hint_ms;         /* a wheel has a hint by address for then; 0: none */
 	uint64_t         waits_for;       /* token of the ask it waits for (CELL_WAITING) */
 	uint32_t         rests_on;        /* cell it is blocked on or waits for           */
 	noh_actor        parent;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define HEAD 20
+#define HEAD 28
 #define SCHEDULE 20
 
 static void put32(uint8_t *p, uint32_t v)
@@ -51,6 +51,7 @@ void image_encode(uint8_t *out, const void *state, uint32_t state_size, const st
 	put32(out + 4, state_size);
 	put32(out + 8, schedules);
 	put64(out + 12, kv);
+	put64(out + 20, x ? x->hint_ms : 0);
 	out += HEAD;
 	if (state_size)
 		memcpy(out, state, state_size);
@@ -92,11 +93,13 @@ int image_decode(const uint8_t *in, size_t len, void *state, uint32_t state_size
 	left = len - HEAD - state_size;
 	if (left / SCHEDULE < schedules || left - (size_t)schedules * SCHEDULE != kv)
 		return NOH_EINVAL;
-	if ((schedules || kv) && !*x) {
+	if ((schedules || kv || get64(in + 20)) && !*x) {
 		*x = mem_zalloc(sizeof **x);
 		if (!*x)
 			return NOH_ENOMEM;
 	}
+	if (*x)
+		(*x)->hint_ms = get64(in + 20);
 	if (schedules)
 		rc = decode_schedules(in + HEAD + state_size, schedules, *x);
 	if (rc == NOH_OK && kv)

@@ -1,8 +1,8 @@
 /* sched/image.h - an inactive actor as bytes: what storage keeps.
  *
- *     "noh1" | state length 4 | schedules 4 | key-value bytes 8 | state | schedules | key-value
+ *     "noh1" | state length 4 | schedules 4 | key-value bytes 8 | hint 8 | state | schedules | key-value
  *
- * Numbers are little-endian. A schedule is due 8, period 8, kind 4. decode takes nothing but what
+ * Numbers are little-endian. A schedule is due 8, period 8, kind 4. hint: see ext.hint_ms. decode takes nothing but what
  * encode can have made for a type of that state size.
  *
  * Owns     nothing.   Threads  whoever runs the actor.

@@ -403,6 +403,8 @@ static int save_image(struct worker *w, struct cell *c, struct type *t)
 	return rc;
 }
 
+/* An actor with schedules leaves a hint behind that wakes it; one that is there already, for then or
+ * earlier, will do. */
 static int leave_hint(struct worker *w, struct cell *c)
 {
 	uint64_t due = UINT64_MAX;
@@ -412,10 +414,14 @@ static int leave_hint(struct worker *w, struct cell *c)
 	for (uint32_t i = 0; c->ext && i < c->ext->schedule_count; i++)
 		if (c->ext->schedules[i].due_ms < due)
 			due = c->ext->schedules[i].due_ms;
-	if (due == UINT64_MAX)
+	if (due == UINT64_MAX || (c->ext->hint_ms > sched_now_ms(w) && c->ext->hint_ms <= due))
 		return NOH_OK;
 	len = cell_address(w->fixed.sched, c, address);
-	return clock_arm_dormant(w, address, len, due) ? NOH_OK : NOH_ENOMEM;
+	if (!clock_arm_dormant(w, address, len, due))
+		return NOH_ENOMEM;
+	c->ext->hint_ms = due;
+	c->flags |= CELL_DIRTY;
+	return NOH_OK;
 }
 
 static void say_goodbye(struct port *p, struct cell *c, int status)
@@ -450,14 +456,14 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 
 	(void)directory_remove(table, c->body->hash, n);   /* or replaced already */
 	directory_unlock(table);
-	say_goodbye(p, c, NOH_OK);
-	ext_free(c->ext);
-	c->ext = NULL;
 	count_one(&p->died, 1);
 	count_one(&p->bytes_given, actor_bytes(t, c->body));
 	if (load_relaxed(&c->life) == NOH_DEACTIVATING)
 		count_one(&p->types[t->index].deactivations, 1);
 	store_relaxed(&c->life, NOH_NOT_ACTIVE);
+	say_goodbye(p, c, NOH_OK);
+	ext_free(c->ext);
+	c->ext = NULL;
 	bury(p, n);
 }
 
@@ -481,9 +487,9 @@ bool life_deactivate(struct worker *w, struct cell *c)
 		if (rc < 0)
 			sched_logf(s, NOH_WARN, noh_address(&w->mine.turn), "on_deactivate failed: %s",
 				   w->mine.turn.so_far.flags & TURN_REASON ? w->mine.turn.reason : noh_strerror(rc));
-		rc = save_image(w, c, t);
+		rc = leave_hint(w, c);
 		if (rc == NOH_OK)
-			rc = leave_hint(w, c);
+			rc = save_image(w, c, t);
 	}
 	if (rc < 0) {            /* keep what cannot be stored */
 		say_goodbye(&w->mine.port, c, rc);

@@ -22,7 +22,7 @@ struct pending {
 	uint32_t     op;
 	uint32_t     answer_kind;      /* ask                                              */
 	noh_actor    asker;            /* ask                                              */
-	uint32_t     worker;           /* ask, then: whose wheel has its deadline          */
+	atomic_u32   worker;           /* ask, then: whose wheel has its deadline          */
 	atomic_u32   entry;            /* and where; a hint                                */
 	noh_done_fn *done;             /* then                                             */
 	void        *user;             /* then; call: where the answer goes                */
@@ -87,7 +87,7 @@ static uint64_t arm(struct port *p, struct pending *e, uint64_t token, struct wo
 {
 	uint32_t entry;
 
-	e->worker = w->fixed.index;
+	store_relaxed(&e->worker, w->fixed.index);
 	store_release(&e->state, state_of(token, WAITING));                        /* A */
 	entry = clock_add(w, due_ms, token, WHEEL_DEADLINE);
 	if (!entry) {
@@ -125,18 +125,35 @@ uint64_t pending_call(struct port *p, void *answer, size_t room)
 	return token;
 }
 
-uint64_t pending_then(struct port *p, noh_done_fn *done, void *user, uint64_t due_ms)
+uint64_t pending_then(struct port *p, noh_done_fn *done, void *user)
 {
 	uint64_t token;
 	struct pending *e = pending_new(p, PENDING_THEN, &token);
-	struct sched *s = p->sched;
 
 	if (!e)
 		return 0;
 	e->done = done;
 	e->user = user;
-	return arm(p, e, token, p->worker ? p->worker : &s->workers[(uint32_t)token % s->worker_count],
-		   due_ms);
+	store_relaxed(&e->worker, p->worker ? p->worker->fixed.index
+					    : (uint32_t)token % p->sched->worker_count);
+	store_release(&e->state, state_of(token, WAITING));                        /* A */
+	return token;
+}
+
+/* After its message was accepted: a refusal must not race with a deadline of now. The answer may be
+ * here already; then the deadline will find the token over. */
+void pending_deadline(struct port *p, uint64_t token, uint64_t due_ms)
+{
+	struct pending *e = at(p->sched, token);
+	uint32_t who = load_relaxed(&e->worker), entry;
+
+	if (!pending_waits(p->sched, token) || who >= p->sched->worker_count)
+		return;
+	entry = clock_add(&p->sched->workers[who], due_ms, token, WHEEL_DEADLINE);
+	if (entry)
+		store_relaxed(&e->entry, entry);
+	else
+		(void)pending_complete(p, token, NOH_ENOMEM, NULL, 0);
 }
 
 static void complete_ask(struct port *p, struct pending *e, uint64_t token, int status,
@@ -186,7 +203,7 @@ bool pending_complete(struct port *p, uint64_t token, int status, const void *bo
 		complete_call(e, token, status, body, len);
 		return true;
 	}
-	clock_cancel(p->sched, e->worker, load_relaxed(&e->entry), token, WHEEL_DEADLINE);
+	clock_cancel(p->sched, load_relaxed(&e->worker), load_relaxed(&e->entry), token, WHEEL_DEADLINE);
 	if (e->op == PENDING_ASK) {
 		complete_ask(p, e, token, status, body, len);
 	} else {
@@ -212,7 +229,7 @@ void pending_drop(struct port *p, uint64_t token)
 	if (!cas_acq_rel(&e->state, &waiting, state_of(token, TAKEN)))
 		return;                         /* its deadline came first: the answer is under way */
 	if (e->op != PENDING_CALL)
-		clock_cancel(p->sched, e->worker, load_relaxed(&e->entry), token, WHEEL_DEADLINE);
+		clock_cancel(p->sched, load_relaxed(&e->worker), load_relaxed(&e->entry), token, WHEEL_DEADLINE);
 	pending_free(p, token);
 }
 

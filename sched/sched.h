@@ -118,11 +118,11 @@ struct noh_turn {
 	struct effects *fx, *other_fx;     /* the worker's two: now, and before: the message in
 					      hand is among them                                   */
 	struct type_counts *counts;        /* of the type, in the worker's port                    */
-	uint64_t        now_ms;            /* outside turns only                                   */
 	uint32_t        msg_count;
 	struct {                           /* all zero when a turn begins                          */
 		void    *state;            /* the copy; NULL: not asked for yet                    */
 		uint64_t replied;          /* bit per message: answered or deferred                */
+		uint64_t now_ms;           /* 0: nobody has asked for the time yet                 */
 		uint64_t wait_token;       /* the ask it waits for after this turn, and of whom    */
 		uint32_t wait_on;
 		uint32_t flags;
@@ -322,7 +322,8 @@ size_t pending_size(void);
 size_t pending_link(void);
 uint64_t pending_ask(struct worker *w, struct cell *c, uint32_t answer_kind, uint64_t due_ms);
 uint64_t pending_call(struct port *p, void *answer, size_t room);
-uint64_t pending_then(struct port *p, noh_done_fn *done, void *user, uint64_t due_ms);
+uint64_t pending_then(struct port *p, noh_done_fn *done, void *user);
+void pending_deadline(struct port *p, uint64_t token, uint64_t due_ms);
 bool pending_waits(struct sched *s, uint64_t token);
 void pending_end_all(struct port *p);                       /* when nothing runs any more */
 bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);

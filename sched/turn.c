@@ -301,8 +301,14 @@ void turn_free(struct worker *w)
 
 noh_box *noh_turn_box(noh_turn *t) { return t->sched->box; }
 void *noh_user(noh_turn *t) { return t->type->pub.user; }
-uint64_t noh_now_ms(noh_turn *t) { return t->worker ? t->worker->mine.now_ms : t->now_ms; }
 bool noh_cancelled(noh_turn *t) { return load_relaxed(&t->sched->stopping) != 0; }
+
+uint64_t noh_now_ms(noh_turn *t)
+{
+	if (!t->so_far.now_ms)
+		t->so_far.now_ms = clock_now_ns(&t->sched->clock) / 1000000u;
+	return t->so_far.now_ms;
+}
 
 noh_actor noh_self(noh_turn *t)
 {

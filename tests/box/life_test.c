@@ -225,7 +225,8 @@ static void what_waits_is_handled_before_deactivation(void)
 	EXPECT_EQ(noh_deactivate(box, "a:1", false, 20), NOH_ETIMEOUT);
 	pthread_t t = aside(box, deactivates);
 	gate_open();
-	EXPECT_EQ(outcome(t), NOH_OK);
+	int rc = outcome(t);             /* the request that timed out may have done it first */
+	EXPECT(rc == NOH_OK || rc == NOH_ENOACTOR);
 	EXPECT(traced("AhmmmmmD"));
 	EXPECT_EQ(get(box, "a:1", GET), 5);
 	end(box);

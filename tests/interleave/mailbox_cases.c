@@ -301,7 +301,7 @@ const struct a_case mailbox_cases[] = {
 	{ "drop_two", 3, drop_two, two_drop_one_runs, finish_three, NULL, 2, 4 },
 	{ "drop_five", 3, drop_five, two_drop_one_runs, finish_three, NULL, 2, 3 },
 	{ "grow", 3, three_send, two_drop_one_runs, finish_three, NULL, 2, 4 },
-	{ "grow_across", 2, two_waiting, send_across, run_all, NULL, 9, 9 },
+	{ "grow_across", 2, two_waiting, send_across, run_all, NULL, 4, 7 },
 	{ "drop_grow", 3, drop_and_grow, drop_send_run, finish_three, NULL, 2, 3 },
 	{ "two_boxes", 2, two_boxes, to_both, finish_both, NULL, 2, 4 },
 	{ "two_boxes_drop", 2, two_boxes_dropping, to_both, finish_both, NULL, 2, 4 },

@@ -1,0 +1,320 @@
+/* tests/sched/sched_test.c - who runs when: step by step on a clock that stands still, and with real
+ * workers: stealing, stuck workers, parking. */
+#include "tests/box/kit.h"
+
+#include "box/box.h"
+
+#include <stdlib.h>
+
+enum { COUNT, FLOOD, SPIN, LOOK, SLEEP_TIMER, TICK };
+
+static struct { uint32_t by[256]; uint32_t n; } order;    /* who ran, in a stepped box */
+static atomic_u64 counted, ticked_at;
+static atomic_u32 spinning, stop_spinning;
+
+static int on_message(noh_turn *t, const noh_msg *m)
+{
+	uint64_t *n = noh_state(t);
+
+	switch (m->kind) {
+	case COUNT:
+		++*n;
+		if (order.n < 256 && noh_user(t) == &order)
+			order.by[order.n++] = (uint32_t)noh_id(t)[0];
+		add_relaxed(&counted, 1);
+		return NOH_OK;
+	case FLOOD:
+		++*n;
+		if (order.n < 256)
+			order.by[order.n++] = (uint32_t)noh_id(t)[0];
+		return noh_tell(t, noh_self(t), FLOOD, NULL, 0);
+	case SPIN:
+		store_seq_cst(&spinning, 1);
+		while (!load_relaxed(&stop_spinning))
+			cpu_relax();
+		return NOH_OK;
+	case LOOK: return noh_reply(t, n, 8);
+	case SLEEP_TIMER: return noh_schedule_once(t, TICK, 20);
+	case TICK: store_seq_cst(&ticked_at, now_us()); return NOH_OK;
+	}
+	return NOH_EINVAL;
+}
+
+static const noh_type a_type = { .name = "a", .state_size = 8, .idle_timeout_ms = NOH_NEVER,
+	.full_mode = NOH_BLOCK, .mailbox_capacity = 1000, .on_message = on_message };
+
+/* ── step by step ── */
+
+static struct clock_virtual hands;
+
+static noh_box *stepped(unsigned workers, const noh_type *type)
+{
+	noh_options o = kit_options(workers);
+	noh_box *box = kit_open(&o, TYPES(type));
+
+	order.n = 0;
+	clock_virtual_init(&hands, UINT64_C(1000000000000));
+	box->sched.clock = hands.clock;
+	EXPECT_EQ(box_start_stepped(box), NOH_OK);
+	return box;
+}
+
+static uint32_t step(noh_box *box, unsigned worker)
+{
+	struct worker *w = &box->sched.workers[worker];
+	uint32_t work;
+
+	sched_set_self(w);
+	work = sched_pass(w);
+	sched_set_self(NULL);
+	return work;
+}
+
+static void nothing_runs_between_passes(void)
+{
+	noh_box *box = stepped(1, &a_type);
+	noh_status s;
+
+	EXPECT_EQ(step(box, 0), 0);
+	EXPECT_EQ(noh_send(box, "a:x", COUNT, NULL, 0), NOH_OK);
+	EXPECT_EQ(noh_get_status(box, "a:x", &s), NOH_OK);
+	EXPECT_EQ(s.life, NOH_ACTIVATING);
+	EXPECT_EQ(s.mailbox_size, 1);
+	EXPECT(sched_has_work(&box->sched.workers[0]));
+	EXPECT(step(box, 0) > 0);
+	EXPECT_EQ(status_of(box, "a:x").life, NOH_ACTIVE);
+	EXPECT_EQ(status_of(box, "a:x").mailbox_size, 0);
+	EXPECT_EQ(stats_of(box, "a").handled, 1);
+	EXPECT_EQ(step(box, 0), 0);
+	EXPECT(!sched_has_work(&box->sched.workers[0]));
+	EXPECT_EQ(stats(box).total.passes, 3);
+	noh_close(box);
+}
+
+static void an_actor_that_floods_itself_does_not_starve_another(void)
+{
+	noh_type type = a_type;
+	uint32_t in_a_row = 0, longest = 0, others = 0;
+
+	type.user = &order;
+	noh_box *box = stepped(1, &type);
+	EXPECT_EQ(noh_send(box, "a:f", FLOOD, NULL, 0), NOH_OK);
+	EXPECT_EQ(noh_send(box, "a:o", FLOOD, NULL, 0), NOH_OK);
+	for (int i = 0; i < 10; i++)
+		step(box, 0);
+	for (uint32_t i = 0; i < order.n; i++) {
+		in_a_row = i && order.by[i] == order.by[i - 1] ? in_a_row + 1 : 1;
+		longest = in_a_row > longest ? in_a_row : longest;
+		others += order.by[i] == 'o';
+	}
+	EXPECT_EQ(order.n, 256);
+	EXPECT(longest <= SLICE);
+	EXPECT(others >= 64 && others <= 192);
+	noh_close(box);
+}
+
+static int ping(noh_turn *t, const noh_msg *m)
+{
+	if (order.n < 256)
+		order.by[order.n++] = (uint32_t)noh_id(t)[0];
+	return noh_tell_to(t, noh_id(t)[0] == 'p' ? "a:q" : noh_id(t)[0] == 'q' ? "a:p" : "a:o", COUNT,
+			   m->body, m->len);
+}
+
+static void a_pair_that_hands_messages_on_does_not_starve_another(void)
+{
+	noh_type type = a_type;
+	uint32_t in_a_row = 0, longest = 0;
+
+	type.on_message = ping;
+	noh_box *box = stepped(1, &type);
+	EXPECT_EQ(noh_send(box, "a:p", COUNT, NULL, 0), NOH_OK);
+	EXPECT_EQ(noh_send(box, "a:o", COUNT, NULL, 0), NOH_OK);
+	for (int i = 0; i < 10; i++)
+		step(box, 0);
+	EXPECT_EQ(order.n, 256);
+	for (uint32_t i = 0; i < order.n; i++) {
+		in_a_row = order.by[i] != 'o' ? in_a_row + 1 : 0;
+		longest = in_a_row > longest ? in_a_row : longest;
+	}
+	EXPECT(longest <= 2 * SLICE);
+	noh_close(box);
+}
+
+static void time_passes_only_with_the_clock(void)
+{
+	noh_type type = a_type;
+
+	type.idle_timeout_ms = 1000;
+	store_relaxed(&ticked_at, 0);
+	noh_box *box = stepped(1, &type);
+	EXPECT_EQ(noh_send(box, "a:t", SLEEP_TIMER, NULL, 0), NOH_OK);
+	step(box, 0);
+	EXPECT_EQ(stats(box).timers, 1);
+	clock_virtual_advance(&hands, 19999999);
+	step(box, 0);
+	EXPECT_EQ(load_relaxed(&ticked_at), 0);            /* 19.999999 ms are not 20 */
+	clock_virtual_advance(&hands, 1);
+	step(box, 0);
+	EXPECT(load_relaxed(&ticked_at) != 0);
+	EXPECT_EQ(status_of(box, "a:t").life, NOH_ACTIVE);
+	clock_virtual_advance(&hands, UINT64_C(900000000));
+	for (int i = 0; i < 3; i++)
+		step(box, 0);
+	EXPECT_EQ(status_of(box, "a:t").life, NOH_ACTIVE); /* 0.9 of 1 s */
+	clock_virtual_advance(&hands, UINT64_C(400000000));
+	for (int i = 0; i < 3; i++)
+		step(box, 0);
+	EXPECT_EQ(status_of(box, "a:t").life, NOH_NOT_ACTIVE);
+	noh_close(box);
+}
+
+/* ── real workers ── */
+
+static char spinner[16], others[64][16];
+
+/* Addresses with the same home as the spinner's worker, whichever that is: there are 64 of them. */
+static void name_actors(void)
+{
+	snprintf(spinner, sizeof spinner, "a:spin");
+	for (unsigned i = 0; i < 64; i++)
+		snprintf(others[i], sizeof others[i], "a:%u", i);
+}
+
+static bool is_spinning(void *arg)
+{
+	(void)arg;
+	return load_seq_cst(&spinning) != 0;
+}
+
+static bool others_are_done(void *want)
+{
+	return load_acquire(&counted) >= *(uint64_t *)want;
+}
+
+static noh_box *with_a_stuck_worker(unsigned workers, uint32_t slow_ms)
+{
+	noh_options o = kit_options(workers);
+	noh_box *box;
+
+	name_actors();
+	o.slow_turn_ms = slow_ms;
+	store_relaxed(&counted, 0);
+	store_relaxed(&ticked_at, 0);
+	store_relaxed(&spinning, 0);
+	store_relaxed(&stop_spinning, 0);
+	box = kit_start(&o, TYPES(&a_type));
+	for (int i = 0; i < 32; i++)                       /* half of the others are active already */
+		EXPECT_EQ(noh_call(box, others[i], COUNT, NULL, 0, SOON, NULL, NULL), NOH_OK);
+	EXPECT_EQ(call(box, "a:timer", SLEEP_TIMER), NOH_OK);
+	EXPECT_EQ(noh_send(box, spinner, SPIN, NULL, 0), NOH_OK);
+	EXPECT(test_wait_until(is_spinning, NULL, SOON));
+	return box;
+}
+
+static void a_stuck_worker_delays_nobody_else_for_long(void)
+{
+	for (unsigned workers = 2; workers <= 4; workers *= 2) {
+		noh_box *box = with_a_stuck_worker(workers, 50);
+		uint64_t start = now_us(), want = 32 + 64;
+
+		for (int i = 0; i < 64; i++)
+			EXPECT_EQ(noh_send(box, others[i], COUNT, NULL, 0), NOH_OK);
+		EXPECT(test_wait_until(others_are_done, &want, 300));
+		EXPECT(now_us() - start < 100000);
+		EXPECT(reaches(&ticked_at, 1));
+		EXPECT(load_relaxed(&ticked_at) - start < 150000);  /* a timer of 20 ms set before */
+		char line[64];
+		snprintf(line, sizeof line, "%s|its turn has been running", spinner);
+		EXPECT(test_wait_until(is_logged, line, SOON));
+		EXPECT(load_relaxed(&stop_spinning) == 0);
+		store_relaxed(&stop_spinning, 1);
+		EXPECT_EQ(get(box, spinner, LOOK), 0);
+		EXPECT_EQ(stats(box).total.slow_turns, 1);
+		end(box);
+	}
+}
+
+static int work_a_while(noh_turn *t, const noh_msg *m)
+{
+	uint64_t until = now_us() + 300;
+
+	(void)m;
+	while (now_us() < until)
+		cpu_relax();
+	add_acq_rel(&counted, 1);
+	return load_relaxed(&stop_spinning) ? NOH_OK : noh_tell(t, noh_self(t), COUNT, NULL, 0);
+}
+
+static bool both_have_turns(void *box)
+{
+	noh_worker_stats one, two;
+
+	EXPECT_EQ(noh_get_worker_stats(box, 0, &one), NOH_OK);
+	EXPECT_EQ(noh_get_worker_stats(box, 1, &two), NOH_OK);
+	return one.turns > 20 && two.turns > 20 && one.steals + two.steals > 0;
+}
+
+static void work_that_gains_from_two_workers_is_spread(void)
+{
+	noh_type type = a_type;
+
+	type.on_message = work_a_while;
+	store_relaxed(&stop_spinning, 0);
+	noh_box *box = BOX(2, &type);
+	name_actors();
+	for (int i = 0; i < 64; i++)
+		EXPECT_EQ(noh_send(box, others[i], COUNT, NULL, 0), NOH_OK);
+	EXPECT(test_wait_until(both_have_turns, box, SOON));
+	EXPECT(stats(box).total.stolen_actors > 0);
+	store_relaxed(&stop_spinning, 1);
+	end(box);
+}
+
+static bool is_parked(void *box)
+{
+	return load_seq_cst(&((noh_box *)box)->sched.sleepers) == ((noh_box *)box)->sched.worker_count;
+}
+
+static void an_idle_box_sleeps(void)
+{
+	FOR_WORKERS(workers) {
+		noh_box *box = BOX(workers, &a_type);
+		noh_box_stats before, after;
+
+		name_actors();
+		for (int i = 0; i < 64; i++)
+			EXPECT_EQ(call(box, others[i], COUNT), NOH_OK);
+		EXPECT(test_wait_until(is_parked, box, SOON));
+		nap_us(50000);                                 /* the last dead are buried */
+		before = stats(box);
+		nap_us(200000);
+		after = stats(box);
+		EXPECT_EQ(after.total.passes, before.total.passes);
+		EXPECT_EQ(after.total.parks, before.total.parks);
+		EXPECT_EQ(call(box, others[0], COUNT), NOH_OK);     /* and wakes */
+		end(box);
+	}
+}
+
+static void one_message_wakes_a_sleeping_box_every_time(void)
+{
+	FOR_WORKERS(workers) {
+		noh_box *box = BOX(workers, &a_type);
+
+		for (int i = 0; i < 2000; i++)
+			EXPECT_EQ(call(box, i % 2 ? "a:1" : "a:2", COUNT), NOH_OK);
+		EXPECT_EQ(get(box, "a:1", LOOK), 1000);
+		end(box);
+	}
+}
+
+TEST_MAIN(
+	TEST(nothing_runs_between_passes),
+	TEST(an_actor_that_floods_itself_does_not_starve_another),
+	TEST(a_pair_that_hands_messages_on_does_not_starve_another),
+	TEST(time_passes_only_with_the_clock, "RT-06 LC-10"),
+	TEST(a_stuck_worker_delays_nobody_else_for_long, "US-05"),
+	TEST(work_that_gains_from_two_workers_is_spread, "US-05"),
+	TEST(an_idle_box_sleeps),
+	TEST(one_message_wakes_a_sleeping_box_every_time))
