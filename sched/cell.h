@@ -27,7 +27,7 @@ struct cell {
 	atomic_u16     type;         /* shown                                          */
 	atomic_u8      life;         /* shown: noh_life                                */
 	uint8_t        flags;        /* mine: CELL_...                                 */
-	struct body   *body;         /* the id part is shown, the rest mine            */
+	_Atomic(struct body *) body; /* the id part is shown, the rest mine            */
 	struct ext    *ext;          /* mine: what few actors have; NULL: none of it   */
 };
 static_assert(sizeof(struct cell) == CACHE_LINE, "an idle actor is one line and a small body");

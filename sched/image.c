@@ -104,6 +104,8 @@ int image_decode(const uint8_t *in, size_t len, void *state, uint32_t state_size
 		rc = decode_schedules(in + HEAD + state_size, schedules, *x);
 	if (rc == NOH_OK && kv)
 		rc = kv_decode(&(*x)->kv, in + HEAD + state_size + (size_t)schedules * SCHEDULE, kv);
+	if (rc == NOH_OK && kv && !(*x)->kv.root)
+		rc = NOH_EINVAL;                 /* encode leaves an empty one out */
 	if (rc == NOH_OK && state_size)
 		memcpy(state, in + HEAD, state_size);
 	return rc;

@@ -221,6 +221,7 @@ int sched_open(struct sched *s)
 		return error_set(NOH_ENOMEM, "no memory (or address space) for a box of %u actors",
 				 s->max_actors);
 	memset(s->chunk_due_ds, 0xff, chunks * sizeof *s->chunk_due_ds);
+	store_relaxed(&s->cells.shared.fresh, 2);   /* 1 is what the directory calls a removed entry */
 	ring_hash_init(&s->homes, s->worker_count);
 	return NOH_OK;
 }

@@ -3,8 +3,6 @@
  * the next instance sees the state of the last, nothing lost, every sender in order. */
 #include "tests/box/kit.h"
 
-#include "box/box.h"
-
 #include <stdlib.h>
 
 #define SENDERS 4
@@ -215,26 +213,42 @@ static unsigned active_ones(unsigned from, unsigned to)
 	return n;
 }
 
-static void pressure_sends_the_coldest_to_storage(void)
+static void warm(unsigned from, unsigned to)
 {
-	noh_options o = kit_options(2);
-	noh_box *empty = kit_start(&o, TYPES(&warm_type));
-	uint64_t base = stats(empty).actor_bytes, each;
-	char address[16];
+	for (unsigned i = from; i < to; i++) {
+		char address[16];
 
-	end(empty);
-	o.memory_budget = UINT64_C(1) << 40;
-	box = kit_start(&o, TYPES(&warm_type));
-	for (unsigned i = 0; i < COLD + HOT; i++) {
-		if (i == COLD) {
-			each = (stats(box).actor_bytes - base) / COLD;
-			box->sched.memory_budget = base + (COLD + HOT / 2) * each;
-			nap_us(400000);                /* the first are cold now, by tenths of a second */
-		}
 		snprintf(address, sizeof address, "w:%u", i);
 		EXPECT_EQ(noh_send(box, address, 0, "x", 1), NOH_OK);
 	}
-	EXPECT(test_wait_until(is_within_budget, &box->sched.memory_budget, SOON));
+}
+
+/* What a box with so many actors takes. */
+static uint64_t bytes_with(unsigned actors)
+{
+	noh_options o = kit_options(1);
+	uint64_t bytes;
+
+	box = kit_start(&o, TYPES(&warm_type));
+	warm(0, actors);
+	EXPECT(settles(box, "w"));
+	bytes = stats(box).actor_bytes;
+	end(box);
+	return bytes;
+}
+
+static void pressure_sends_the_coldest_to_storage(void)
+{
+	noh_options o = kit_options(2);
+	char address[16];
+
+	o.memory_budget = bytes_with(COLD + HOT / 2);
+	box = kit_start(&o, TYPES(&warm_type));
+	warm(0, COLD);
+	nap_us(400000);                                /* they are cold now, by tenths of a second */
+	EXPECT_EQ(active_ones(0, COLD), COLD);
+	warm(COLD, COLD + HOT);
+	EXPECT(test_wait_until(is_within_budget, &o.memory_budget, SOON));
 	EXPECT_EQ(active_ones(COLD, COLD + HOT), HOT);
 	EXPECT(active_ones(0, COLD) < COLD);
 	EXPECT(stats(box).evictions > 0);

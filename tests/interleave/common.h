@@ -10,7 +10,7 @@
 /* What happened in this run. */
 static struct {
 	uint32_t capacity, gen[2];
-	bool     shared, in_place;
+	bool     shared, in_place, cursor;
 	int      runners[2];            /* of the mailbox: 0 or 1                        */
 	uint32_t sent[2][THREADS_MAX];  /* to a mailbox by a sender, refused ones too    */
 	uint32_t last[2][THREADS_MAX];  /* newest of them that was handled               */
@@ -213,10 +213,18 @@ static inline void drain(int t, int box)
 		got = mailbox_take(&w->box[box], &room, b.shared, &slot);
 		if (got == MB_EMPTY)
 			return;
-		if (got == MB_TAKEN)
-			take_note(box, b.gen[box], slot, true);
-		else
+		if (got != MB_TAKEN) {
 			pause_here();
+			continue;
+		}
+		take_note(box, b.gen[box], slot, true);
+		if (b.cursor) {
+			struct mb_cursor cur;
+
+			mailbox_cursor(&w->box[box], &room, &cur);
+			while (cur.id && mailbox_take_next(&w->box[box], &cur, &slot))
+				take_note(box, b.gen[box], slot, true);
+		}
 	}
 }
 
@@ -263,6 +271,30 @@ static inline enum mb_push send_to(int t, int box, uint32_t gen)
 	if (got == MB_FULL)
 		b.refused++;
 	return got;
+}
+
+/* Two messages, with one claim where they fit. */
+static inline void send_run(int t, int box)
+{
+	struct mailroom room = room_of(t);
+	struct msg      m[2];
+	uint32_t        in = 0;
+
+	for (int i = 0; i < 2; i++)
+		m[i] = message(b.gen[box], t, ++b.sent[box][t]);
+	while (in < 2) {
+		uint32_t     n = 2 - in;
+		enum mb_push got = mailbox_push_run(&w->box[box], &room, b.gen[box], &m[in], sizeof m[0], &n);
+
+		CHECK(got == MB_PUSHED || got == MB_PUSHED_WAKE);
+		CHECK(n >= 1 && n <= 2 - in);
+		in += n;
+		b.accepted += n;
+		if (got == MB_PUSHED_WAKE) {
+			b.wakes++;
+			run_actor(t, box);
+		}
+	}
 }
 
 static inline void send_and_run(int t, int box)

@@ -5,7 +5,7 @@
  * choice left. Going on with another thread although the current one could is a preemption; only
  * paths with at most `bound` of them are tried (all orders, if the bound is large enough).
  *
- * dfs [case]... [--bound=N] [--full] [--random=RUNS --seed=N] [--list] [--limit=RUNS]
+ * dfs [case]... [--bound=N] [--full] [--random=RUNS --seed=N] [--list] [--limit=RUNS] [--seconds=N]
  * One line per case. Exit 0: nothing found; 1: a case failed, and its last steps are shown.
  */
 #include "tests/interleave/world.h"

@@ -167,6 +167,42 @@ static void run_all(void)
 	all_handled_and_idle(1, 2);
 	CHECK(b.handled == 5);
 }
+static void run_across(int t)
+{
+	if (t == 0)
+		send_run(0, 0);
+	else
+		send_across(1);
+}
+static void six_handled(void)
+{
+	run_actor(0, 0);
+	all_handled_and_idle(1, 2);
+	CHECK(b.handled == 6);
+}
+static void two_runs_and_cursor(void)           /* three places left of four */
+{
+	open_rings(3);
+	born(0);
+	b.cursor = true;
+	for (int i = 0; i < 4; i++)
+		(void)send_to(2, 0, b.gen[0]);
+}
+static void runs_and_cursor(int t)
+{
+	if (t == 2)
+		run_actor(2, 0);
+	else if (t == 1)
+		send_and_run(1, 0);
+	else
+		send_run(0, 0);
+}
+static void runs_from_idle(void) { one_box_two_threads(); b.cursor = true; }
+static void send_runs(int t)
+{
+	send_run(t, 0);
+	send_run(t, 0);
+}
 static void drop_and_grow(void) { three_send(); dropping(3); }
 static void drop_send_run(int t)                /* a dropper meets a ring that he has not seen */
 {
@@ -302,6 +338,9 @@ const struct a_case mailbox_cases[] = {
 	{ "drop_five", 3, drop_five, two_drop_one_runs, finish_three, NULL, 2, 3 },
 	{ "grow", 3, three_send, two_drop_one_runs, finish_three, NULL, 2, 4 },
 	{ "grow_across", 2, two_waiting, send_across, run_all, NULL, 4, 7 },
+	{ "run_across", 2, two_waiting, run_across, six_handled, NULL, 4, 6 },
+	{ "run_cursor", 3, two_runs_and_cursor, runs_and_cursor, finish_three, NULL, 2, 3 },
+	{ "run_idle", 2, runs_from_idle, send_runs, finish_two, NULL, 2, 4 },
 	{ "drop_grow", 3, drop_and_grow, drop_send_run, finish_three, NULL, 2, 3 },
 	{ "two_boxes", 2, two_boxes, to_both, finish_both, NULL, 2, 4 },
 	{ "two_boxes_drop", 2, two_boxes_dropping, to_both, finish_both, NULL, 2, 4 },

@@ -2,7 +2,7 @@
  * The product's sources are part of this one file; run.sh copies them and marks the plain memory
  * (slots, links of the system lane, the run queue's array) as tracked, nothing else.
  *
- * relacy [case]... [--random=N] [--bound=N --limit=N] [--from=N] [--full] [--sites]
+ * relacy [case]... [--random=N [--from=N]] [--bound=N] [--sites] [--quiet]
  *        [--weaken=file:line:operation:order]     order: relaxed acquire release acq_rel fail
  */
 #include "tests/interleave/world.h"
@@ -155,7 +155,7 @@ static double seconds(void)
 	return (double)tv.tv_sec + (double)tv.tv_usec / 1e6;
 }
 
-static struct { unsigned long long random, bound, limit, from; bool full, sites, quiet; } opt;
+static struct { unsigned long long random, bound, from; bool sites, quiet; } opt;
 
 /* What Relacy says: the beginning of it, in memory that it does not manage. */
 static struct said : std::streambuf {
