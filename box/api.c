@@ -8,9 +8,23 @@
 
 static int running(noh_box *box)
 {
-	if (box->phase != BOX_RUNNING || load_relaxed(&box->sched.stopping))
+	if (load_acquire(&box->phase) != BOX_RUNNING || load_relaxed(&box->sched.stopping))
 		return error_set(NOH_ESTOPPED, "the box is not running");
 	return NOH_OK;
+}
+
+/* A port to change something with; NULL once the box stops. The port is taken first, then the flag
+ * looked at; noh_stop raises the flag first, then waits for the ports: so nothing is accepted behind
+ * its back. */
+static struct port *open_port(noh_box *box)
+{
+	struct port *p = sched_port(&box->sched);
+
+	if (!load_seq_cst(&box->sched.stopping))
+		return p;
+	sched_port_done(p);
+	(void)error_set(NOH_ESTOPPED, "the box is not running");
+	return NULL;
 }
 
 static uint64_t until_ns(noh_box *box, uint32_t timeout_ms)
@@ -101,7 +115,9 @@ static int send_address(noh_box *box, const char *address, uint32_t kind, const 
 		rc = check_message(s, t, kind, len);
 	if (rc != NOH_OK)
 		return rc;
-	p = sched_port(s);
+	p = open_port(box);
+	if (!p)
+		return NOH_ESTOPPED;
 	do {
 		rc = sched_resolve(p, address, strlen(address), &c, &gen);
 		if (rc == NOH_OK)
@@ -128,7 +144,9 @@ int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, si
 		return rc;
 	if (ref_number(to) == 0 || ref_number(to) >= load_relaxed(&s->cells.shared.fresh))
 		return error_set(NOH_EINVAL, "a reference to nobody");
-	p = sched_port(s);
+	p = open_port(box);
+	if (!p)
+		return NOH_ESTOPPED;
 	if (load_acquire(&cell_at(s, ref_number(to))->mailbox.gen) != ref_gen(to))
 		rc = NOH_EGONE;
 	else
@@ -350,7 +368,7 @@ int noh_ref(noh_box *box, const char *address, noh_actor *ref)
 	struct cell *c;
 	uint32_t gen;
 	struct port *p;
-	int rc = box->phase == BOX_RUNNING ? NOH_OK : running(box);
+	int rc = load_acquire(&box->phase) == BOX_RUNNING ? NOH_OK : running(box);
 
 	if (rc != NOH_OK)
 		return rc;
@@ -401,7 +419,9 @@ int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 	if (rc != NOH_OK)
 		return rc;
 	do {
-		p = sched_port(&box->sched);
+		p = open_port(box);
+		if (!p)
+			return NOH_ESTOPPED;
 		rc = sched_resolve(p, address, strlen(address), &c, &gen);
 		if (rc != NOH_OK) {
 			sched_port_done(p);
@@ -452,7 +472,9 @@ int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeo
 		rc = running(box);
 	if (rc != NOH_OK)
 		return rc;
-	p = sched_port(&box->sched);
+	p = open_port(box);
+	if (!p)
+		return NOH_ESTOPPED;
 	epoch_enter(&p->epoch);
 	rc = look_up(p, address, &c, &gen, &a, &t);
 	active = rc == NOH_OK && c && life_of(c) != NOH_NOT_ACTIVE;
@@ -504,7 +526,7 @@ int noh_get_status(noh_box *box, const char *address, noh_status *status)
 	struct cell *c = NULL;
 	struct port *p;
 	uint32_t gen;
-	int rc = box->phase == BOX_RUNNING ? NOH_OK : running(box);
+	int rc = load_acquire(&box->phase) == BOX_RUNNING ? NOH_OK : running(box);
 
 	memset(status, 0, sizeof *status);
 	if (rc != NOH_OK)
@@ -535,7 +557,7 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 	size_t   got = 0;
 	struct port *p;
 
-	if (box->phase != BOX_RUNNING)
+	if (load_acquire(&box->phase) != BOX_RUNNING)
 		return running(box);
 	if (type && !only)
 		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);

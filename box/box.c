@@ -56,7 +56,7 @@ static int set_options(noh_box *box, const noh_options *o)
 		return error_set(NOH_EINVAL, "%u workers: at most 1024", s->worker_count);
 	if (o->max_actors > UINT64_C(1) << 31 || o->max_message > 1u << 30)
 		return error_set(NOH_EINVAL, "max_actors is at most 2^31, max_message at most 2^30");
-	s->max_actors = o->max_actors ? (uint32_t)o->max_actors + 1 : default_max_actors();
+	s->max_actors = o->max_actors ? (uint32_t)o->max_actors + 2 : default_max_actors();
 	s->max_message = o->max_message ? o->max_message : 1u << 20;
 	s->memory_budget = o->memory_budget;
 	s->slow_turn_ms = o->slow_turn_ms ? o->slow_turn_ms : 100;
@@ -161,7 +161,7 @@ int noh_register(noh_box *box, const noh_type *pub)
 
 	if (rc != NOH_OK)
 		return rc;
-	if (box->phase != BOX_OPEN)
+	if (load_relaxed(&box->phase) != BOX_OPEN)
 		return error_set(NOH_ESTOPPED, "type %s: register types before noh_start", pub->name);
 	if (sched_find_type(s, pub->name, strlen(pub->name)))
 		return error_set(NOH_EEXISTS, "type %s is registered already", pub->name);
@@ -232,15 +232,13 @@ int box_start_stepped(noh_box *box)
 {
 	int rc;
 
-	if (box->phase != BOX_OPEN)
+	if (load_relaxed(&box->phase) != BOX_OPEN)
 		return error_set(NOH_ESTOPPED, "the box was started before");
 	if (box->sched.type_count == 0)
 		return error_set(NOH_EINVAL, "noh_start: no type is registered");
 	rc = sched_start(&box->sched);
-	if (rc == NOH_OK) {
-		box->stepped = true;
-		box->phase = BOX_RUNNING;
-	}
+	box->stepped = true;
+	store_release(&box->phase, rc == NOH_OK ? BOX_RUNNING : BOX_STOPPED);
 	return rc;
 }
 
@@ -265,7 +263,7 @@ int noh_start(noh_box *box)
 	if (box->thread_count == s->worker_count + 1)
 		return NOH_OK;
 	end_threads(box);
-	box->phase = BOX_STOPPED;
+	store_release(&box->phase, BOX_STOPPED);
 	return error_set(box->threads ? NOH_ESYSTEM : NOH_ENOMEM, "cannot start %u threads: %s",
 			 s->worker_count + 1, strerror(errno));
 }
@@ -288,7 +286,8 @@ static bool quiet(struct sched *s)
 	if (load_seq_cst(&s->sleepers) != s->worker_count)
 		return false;
 	for (uint32_t i = 0; i < s->worker_count; i++)
-		if (inbox_has(&s->workers[i].shared.inbox) || runq_length(&s->workers[i].runq))
+		if (inbox_has(&s->workers[i].shared.inbox) || runq_length(&s->workers[i].runq) ||
+		    hands_length(&s->workers[i].hands))
 			return false;
 	return true;
 }
@@ -317,9 +316,12 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 
 	if (sched_in_turn())
 		return error_set(NOH_EINTURN, "noh_stop blocks: not inside a turn");
-	if (box->phase != BOX_RUNNING)
+	if (load_relaxed(&box->phase) != BOX_RUNNING)
 		return error_set(NOH_ESTOPPED, "the box is not running");
 	store_seq_cst(&s->stopping, 1);
+	for (uint32_t i = 0; i < OUTSIDE_PORTS; i++)      /* who came before the flag may finish */
+		while (load_seq_cst(&s->outside[i].busy))
+			sched_yield();
 	if (!box->stepped && wait_quiet(s, until)) {
 		store_seq_cst(&s->stopping, 2);
 		while (!(done = sched_actors(s) == 0) && clock_now_ns(&s->clock) < until) {
@@ -329,7 +331,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 		}
 	}
 	end_threads(box);
-	box->phase = BOX_STOPPED;
+	store_release(&box->phase, BOX_STOPPED);
 	left = sched_actors(s);
 	sched_discard(s);
 	if (!done && !box->stepped)
@@ -342,7 +344,7 @@ void noh_close(noh_box *box)
 {
 	if (!box)
 		return;
-	if (box->phase == BOX_RUNNING)
+	if (load_relaxed(&box->phase) == BOX_RUNNING)
 		end_threads(box);
 	sched_close(&box->sched);
 	store_close(box->store);

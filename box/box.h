@@ -20,7 +20,7 @@ struct noh_box {
 	uint32_t       thread_count;
 	bool           unpinned;
 	bool           stepped;          /* tests: no threads, sched_pass by hand */
-	enum box_phase phase;
+	atomic_u32     phase;            /* enum box_phase */
 };
 
 /* For tests and the simulator: everything of noh_start but the threads; the caller runs

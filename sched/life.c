@@ -243,7 +243,8 @@ static int insert(struct port *p, struct type *t, const struct address *a, uint6
 	if (!mine)
 		return error_set(NOH_ENOMEM, "no memory for another actor (%llu are active)",
 				 (unsigned long long)sched_actors(s));
-	store_relaxed(&mine->last_active, (uint32_t)(clock_now_ns(&s->clock) / 100000000u));
+	store_relaxed(&mine->last_active, p->worker ? p->worker->mine.now_ds
+						    : (uint32_t)(clock_now_ns(&s->clock) / 100000000u));
 	table = directory_lock(&s->directory, hash);
 	theirs = find(s, t, a, hash, gen, &dead);
 	if (!theirs && dead)

@@ -76,7 +76,7 @@ struct port *sched_port(struct sched *s)
 		struct port *p = &s->outside[(at + tries) % OUTSIDE_PORTS];
 		uint32_t none = 0;
 
-		if (!load_relaxed(&p->busy) && cas_acquire(&p->busy, &none, 1)) {
+		if (!load_relaxed(&p->busy) && cas_seq_cst(&p->busy, &none, 1)) {
 			epoch_poll(&p->epoch);
 			return p;
 		}
@@ -280,6 +280,17 @@ void sched_discard(struct sched *s)
 	if (!s->outside || !s->outside[0].sched || !s->outside[0].types)
 		return;
 	pending_end_all(&s->outside[0]);
+	for (uint32_t i = 0; i < s->worker_count; i++) {
+		struct effect *e;
+
+		while ((e = hands_take(&s->workers[i].hands)) != NULL) {
+			uint32_t t = load_relaxed(&cell_at(s, e->cell)->type);
+
+			count_one(&s->outside[0].types[t].accepted, 1);
+			count_one(&s->outside[0].types[t].dropped_stop, 1);
+			msg_dispose(&s->outside[0], s->types[t], &e->msg, NOH_ESTOPPED);
+		}
+	}
 	for (uint32_t n = 1; n < end; n++) {
 		struct cell *c = cell_at(s, n);
 

@@ -19,6 +19,7 @@
 #include "mailbox/inbox.h"
 #include "sched/cell.h"
 #include "sched/directory.h"
+#include "sched/hands.h"
 #include "sched/park.h"
 #include "sched/runq.h"
 #include "sched/spread.h"
@@ -72,17 +73,6 @@ struct port {
 	struct graves      *graves;            /* cells that died since the last grace period      */
 	alignas(CACHE_LINE) atomic_u32 busy;   /* outside: borrowed                                */
 };
-
-/* One thing a turn does to others; takes effect at the turn's end. One line each:
- *     cell != 0, len <= max_message   a message for that cell
- *     cell != 0, len == FX_SPAWN      activate it; msg.reply is the parent
- *     cell == 0                       an answer: `gen` is its status, msg.reply what it answers */
-#define FX_SPAWN UINT32_MAX
-struct effect {
-	uint32_t   cell, gen;
-	struct msg msg;
-};
-static_assert(sizeof(struct effect) == CACHE_LINE, "an effect is one line");
 
 struct effects {
 	struct effect *list;
@@ -165,6 +155,7 @@ struct worker {
 		uint64_t         rng;
 		uint64_t         now_ns, now_ms;
 		uint32_t         now_ds;
+		uint32_t         in_a_row;         /* served from hands since the run queue had one */
 		uint32_t         sweep_at;
 		struct spread    spread;
 	} mine;
@@ -175,6 +166,7 @@ struct worker {
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
 	} shown;
 	struct runq runq;
+	struct hands hands;
 	alignas(CACHE_LINE) struct {
 		struct inbox inbox;
 		struct park  park;
@@ -276,6 +268,7 @@ uint64_t sched_now_ms(struct worker *w);
 /* serve.c */
 enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE };
 void sched_serve(struct worker *w, struct cell *c);     /* it is BUSY, and ours now */
+void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with its message */
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);

@@ -785,8 +785,8 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		rc = ty->single(t, &m);
 		word = load_relaxed(&c->mailbox.word);
 		left--;
-		if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) || fx->count != 1 ||
-		    !mb_in_place(word) || !turn_hand_on(w, fx->list)) {
+		if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) || fx->count > 1 ||
+		    !mb_in_place(word) || (fx->count && !turn_hand_on(w, fx->list))) {
 			struct cell *next = finish_message(w, c, ty, &m, &e->msg, NULL, rc, left,
 							   in_hand);
 
@@ -799,8 +799,15 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 			c->flags |= CELL_DIRTY;
 		count_one(&t->counts->handled, 1);
 		store_relaxed(&c->last_active, w->mine.now_ds);
-		if (!cas_acq_rel(&c->mailbox.word, &word,
-				 word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT))
+		bool idle = cas_acq_rel(&c->mailbox.word, &word,
+					word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT);
+
+		if (t->fx == fx) {               /* it wrote to nobody: the chain ends here */
+			*in_hand = NULL;
+			*budget = left;
+			return idle ? NULL : c;
+		}
+		if (!idle)
 			sched_enqueue(&w->mine.port, c);
 		e = fx->list;
 		c = cell_at(w->fixed.sched, e->cell);
@@ -935,23 +942,36 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			}
 		}
 		check_waiters(w, c, t);
-		if (--*budget == 0) {
+		/* Used up its slice; or it has given others enough to do that they should come first. */
+		if (--*budget == 0 || hands_many(&w->hands)) {
 			sched_enqueue(&w->mine.port, c);
 			return NULL;
 		}
 	}
 }
 
-void sched_serve(struct worker *w, struct cell *c)
+static void serve_all(struct worker *w, struct cell *c, struct effect *in_hand)
 {
-	struct effect *in_hand = NULL;
 	uint32_t budget = SLICE;
 
 	while (c) {
-		if (in_hand)
+		if (in_hand) {
 			c = serve_chain(w, c, &in_hand, &budget);
+			if (!c)
+				break;
+		}
 		store_relaxed(&w->shown.running, (void *)c);
 		c = serve(w, c, &in_hand, &budget);
 	}
 	store_relaxed(&w->shown.running, NULL);
+}
+
+void sched_serve(struct worker *w, struct cell *c)
+{
+	serve_all(w, c, NULL);
+}
+
+void sched_serve_hand(struct worker *w, struct effect *e)
+{
+	serve_all(w, cell_at(w->fixed.sched, e->cell), e);
 }

@@ -79,7 +79,8 @@ void spread_offer(struct worker *w)
 
 	learn(w);
 	if (x->speed == 0 || w->mine.now_ns < x->next_offer_ns ||
-	    load_relaxed(&w->fixed.sched->sleepers) == 0 || runq_length(&w->runq) < 2)
+	    load_relaxed(&w->fixed.sched->sleepers) == 0 ||
+	    runq_length(&w->runq) + hands_length(&w->hands) < 2)
 		return;
 	if (x->backoff_ns == 0)
 		x->backoff_ns = BACKOFF_FIRST_NS;
@@ -91,12 +92,20 @@ void spread_offer(struct worker *w)
 		store_release(&o->shared.spread.offer, 0);   /* it woke by itself: its own business */
 }
 
+/* From the run queue if there is something, else what it has in hand. */
 static uint32_t take_half(struct worker *w, struct worker *from)
 {
 	uint32_t got[STEAL_MAX], n = runq_steal(&from->runq, got, STEAL_MAX);
 
 	for (uint32_t i = 0; i < n; i++)
 		sched_enqueue(&w->mine.port, cell_at(w->fixed.sched, got[i]));
+	if (n == 0 && hands_length(&w->hands) == 0) {
+		struct effect in_hand[HANDS / 4];
+
+		n = hands_steal(&from->hands, in_hand, HANDS / 4);
+		for (uint32_t i = 0; i < n; i++)
+			hands_put(&w->hands, &in_hand[i]);
+	}
 	if (n) {
 		count_one(&w->shown.counts.steals, 1);
 		count_one(&w->shown.counts.stolen_actors, n);
@@ -144,9 +153,12 @@ static uint64_t pair_speed(struct worker *w, struct worker *o)
 /* All my runnable actors go back to the partner, in their order. */
 static void give_back(struct worker *w, struct worker *o)
 {
+	struct effect *e;
 	uint32_t n;
 	bool     first = false;
 
+	while ((e = hands_take(&w->hands)) != NULL)      /* nobody else can have these in their order */
+		sched_serve_hand(w, e);
 	while ((n = runq_take(&w->runq)) != 0)
 		first |= inbox_push(&o->shared.inbox, n,
 				    &cell_at(w->fixed.sched, n)->mailbox);

@@ -201,6 +201,19 @@ void turn_answer_rest(struct worker *w)
 			answer(&w->mine.port, t->msgs[i].reply_to, NOH_OK, NULL);
 }
 
+/* A message to an idle actor: claim it, and keep the message at hand for its turn. */
+static ALWAYS_INLINE bool into_hand(struct worker *w, struct effect *e)
+{
+	struct cell *to = cell_at(w->fixed.sched, e->cell);
+
+	/* Nobody (an answer) is never idle. */
+	if (e->msg.len == FX_SPAWN || !hands_room(&w->hands) || !mailbox_claim(&to->mailbox, e->gen))
+		return false;
+	__builtin_prefetch(to->body, 1);
+	hands_put(&w->hands, e);
+	return true;
+}
+
 /* Messages to one actor that stand side by side go in together. */
 static uint32_t publish_run(struct worker *w, struct effect *e, uint32_t most)
 {
@@ -221,7 +234,8 @@ static uint32_t publish_run(struct worker *w, struct effect *e, uint32_t most)
 		publish(p, e);              /* says what is wrong */
 		return done + 1;
 	}
-	publish(p, e);
+	if (!into_hand(w, e))
+		publish(p, e);
 	return 1;
 }
 

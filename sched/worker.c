@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define PASS_ITEMS 64
+#define PASS_ITEMS 256
 #define CLOCK_EVERY 32                 /* messages between two looks at the clock */
 #define PASS_NS 200000u
 #define SPIN_NS 10000u
@@ -72,11 +72,22 @@ static uint32_t run_some(struct worker *w)
 	uint64_t start = w->mine.now_ns, looked = load_relaxed(&w->shown.counts.turns);
 	uint32_t n, ran = 0;
 
-	while (ran < PASS_ITEMS && (n = runq_take(&w->runq)) != 0) {
+	while (ran < PASS_ITEMS) {
+		/* What is in hand comes first, but not for ever. */
+		struct effect *e = w->mine.in_a_row < HANDS || !runq_length(&w->runq)
+					   ? hands_take(&w->hands) : NULL;
 		uint64_t done;
 
-		look_ahead(w);
-		sched_serve(w, cell_at(w->fixed.sched, n));
+		if (e) {
+			w->mine.in_a_row++;
+			sched_serve_hand(w, e);
+		} else if ((n = runq_take(&w->runq)) != 0) {
+			w->mine.in_a_row = 0;
+			look_ahead(w);
+			sched_serve(w, cell_at(w->fixed.sched, n));
+		} else {
+			break;
+		}
 		ran++;
 		done = load_relaxed(&w->shown.counts.turns);
 		if (done - looked >= CLOCK_EVERY) {
@@ -101,7 +112,7 @@ static uint32_t help_stuck(struct worker *w)
 		if (o == w || !load_relaxed(&o->shared.stuck))
 			continue;
 		done += empty_inbox(w, &o->shared.inbox);
-		while (runq_length(&o->runq) && spread_steal(w, o))
+		while (runq_length(&o->runq) + hands_length(&o->hands) && spread_steal(w, o))
 			done++;
 		done += clock_advance(o, w);
 	}
@@ -133,7 +144,7 @@ bool sched_has_work(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
 
-	return inbox_has(&w->shared.inbox) || runq_length(&w->runq) ||
+	return inbox_has(&w->shared.inbox) || runq_length(&w->runq) || hands_length(&w->hands) ||
 	       load_seq_cst(&w->shared.spread.offer) ||
 	       sched_now_ms(w) >= load_seq_cst(&w->shown.next_timer_ms) ||
 	       (w->fixed.index == 0 &&
@@ -197,7 +208,7 @@ static bool steal_some(struct worker *w)
 	uint32_t i = (uint32_t)(w->mine.rng >> 33) % (s->worker_count - 1);
 	struct worker *o = &s->workers[(w->fixed.index + 1 + i) % s->worker_count];
 
-	return runq_length(&o->runq) > 1 && spread_steal(w, o) > 0;
+	return runq_length(&o->runq) + hands_length(&o->hands) > 1 && spread_steal(w, o) > 0;
 }
 
 /* True: something came up while spinning. */

@@ -158,8 +158,11 @@ void dfs_wrote(void)
 void pause_here(void)
 {
 	int      me = s.current;
-	uint64_t others = s.writes - threads[me].writes;
+	uint64_t others;
 
+	if (me < 0)
+		check_failed("finish has nobody to wait for", __FILE__, __LINE__);
+	others = s.writes - threads[me].writes;
 	if (threads[me].seen == others) {       /* nothing new since the last time: wait for it */
 		threads[me].state = PAUSED;
 		go_on(me);
