@@ -254,7 +254,7 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 {
 	struct sched *s = &box->sched;
 	uint64_t state[READ_STATE_MAX / 8];
-	struct effects nothing = { 0 };
+	struct effects nothing = { 0 };          /* and no room for more */
 	struct noh_turn turn = { .sched = s, .fx = &nothing, .so_far = { .flags = TURN_READONLY | TURN_OUTSIDE | TURN_ADDRESS,
 						    .state = state },
 				 .answer = answer,

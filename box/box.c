@@ -150,6 +150,7 @@ static void set_type(struct type *t, const noh_type *pub)
 	t->windowed = t->coalesces || pub->on_batch;
 	t->odd = t->reads || t->windowed;
 	t->state_off = t->reads ? 8 : 0;
+	t->state_words = (pub->state_size + 7) / 8;
 	t->id_off = t->state_off + ((pub->state_size + 7) & ~7u);
 }
 

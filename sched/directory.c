@@ -80,6 +80,16 @@ static size_t array_bytes(uint64_t slots)
 	return sizeof(struct directory_array) + slots * sizeof(atomic_u64);
 }
 
+static inline struct directory_array *array_of(uint64_t word)
+{
+	return (struct directory_array *)(uintptr_t)(word & ~UINT64_C(63));
+}
+
+static inline uint64_t mask_of(uint64_t word)
+{
+	return (UINT64_C(1) << (word & 63)) - 1;
+}
+
 static void array_free(ck_epoch_entry_t *e)
 {
 	struct directory_array *a = (struct directory_array *)e;
@@ -97,7 +107,7 @@ bool directory_open(struct directory *d)
 void directory_close(struct directory *d)
 {
 	for (uint32_t i = 0; d->tables && i < RING_HASH_PARTITIONS; i++) {
-		struct directory_array *a = load_relaxed(&d->tables[i].array);
+		struct directory_array *a = array_of(load_relaxed(&d->tables[i].array));
 
 		if (a)
 			mem_free(a, array_bytes(a->mask + 1));
@@ -108,11 +118,12 @@ void directory_close(struct directory *d)
 
 void directory_walk(struct directory *d, uint64_t hash, struct directory_walk *w)
 {
-	w->array = load_acquire(&d->tables[ring_hash_partition(hash)].array);      /* D */
-	if (w->array) {
-		w->at = (tag_of(hash) >> 32) & w->array->mask;
-		w->left = w->array->mask + 1;
-	}
+	uint64_t word = load_acquire(&d->tables[ring_hash_partition(hash)].array); /* D */
+
+	w->array = array_of(word);
+	w->mask = mask_of(word);
+	w->at = (tag_of(hash) >> 32) & w->mask;
+	w->left = w->mask + 1;
 }
 
 uint32_t directory_next(struct directory_walk *w, uint64_t hash)
@@ -122,7 +133,7 @@ uint32_t directory_next(struct directory_walk *w, uint64_t hash)
 
 		if (e == 0)
 			break;
-		w->at = (w->at + 1) & w->array->mask;
+		w->at = (w->at + 1) & w->mask;
 		if (e != REMOVED && (e & UINT64_C(0xffffffff00000000)) == tag_of(hash))
 			return (uint32_t)e;
 	}
@@ -152,7 +163,7 @@ void directory_unlock(struct directory_table *t)
 
 static struct directory_array *array_new(struct directory *d, uint64_t slots)
 {
-	struct directory_array *a = mem_zalloc(array_bytes(slots));
+	struct directory_array *a = mem_aligned(CACHE_LINE, array_bytes(slots));
 
 	if (a) {
 		a->mask = slots - 1;
@@ -188,7 +199,7 @@ static bool rebuild(struct directory *d, struct directory_table *t, struct direc
 		if (e > REMOVED)
 			put(a, e);
 	}
-	store_release(&t->array, (void *)a);                                       /* C */
+	store_release(&t->array, (uint64_t)(uintptr_t)a | (uint64_t)__builtin_ctzll(slots));    /* C */
 	t->used = t->live;
 	if (old) {
 		sub_relaxed(&d->bytes, array_bytes(old->mask + 1));
@@ -200,12 +211,12 @@ static bool rebuild(struct directory *d, struct directory_table *t, struct direc
 bool directory_insert(struct directory *d, struct directory_table *t, uint64_t hash,
 		      uint32_t cell, ck_epoch_record_t *epoch)
 {
-	struct directory_array *a = load_relaxed(&t->array);
+	struct directory_array *a = array_of(load_relaxed(&t->array));
 
-	if ((!a || (uint64_t)(t->used + 1) * 4 > (a->mask + 1) * 3)) {
+	if (!a || (uint64_t)(t->used + 1) * 4 > (mask_of(load_relaxed(&t->array)) + 1) * 3) {
 		if (!rebuild(d, t, a, epoch))
 			return false;
-		a = load_relaxed(&t->array);
+		a = array_of(load_relaxed(&t->array));
 	}
 	put(a, tag_of(hash) | cell);
 	t->used++;
@@ -215,7 +226,7 @@ bool directory_insert(struct directory *d, struct directory_table *t, uint64_t h
 
 static atomic_u64 *find_entry(struct directory_table *t, uint64_t hash, uint32_t cell)
 {
-	struct directory_array *a = load_relaxed(&t->array);
+	struct directory_array *a = array_of(load_relaxed(&t->array));
 	uint64_t want = tag_of(hash) | cell;
 
 	for (uint64_t at = want >> 32, i = 0; a && i <= a->mask; i++, at++) {

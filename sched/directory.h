@@ -34,7 +34,8 @@ struct directory_array {
 };
 
 struct directory_table {
-	atomic_ptr array;
+	atomic_u64 array;               /* where, and log2 of the entries in the low 6 bits: a walk
+					   needs no look at the array's head                    */
 	atomic_u32 writer;
 	uint32_t   used, live;          /* the writer's: used counts removed ones, too */
 };
@@ -48,7 +49,7 @@ bool directory_open(struct directory *d);
 void directory_close(struct directory *d);
 
 /* Walk the cells that may be the one: for (it = 0; (n = directory_next(d, hash, &it)); ) compare. */
-struct directory_walk { struct directory_array *array; uint64_t at, left; };
+struct directory_walk { struct directory_array *array; uint64_t mask, at, left; };
 void directory_walk(struct directory *d, uint64_t hash, struct directory_walk *w);
 uint32_t directory_next(struct directory_walk *w, uint64_t hash);
 

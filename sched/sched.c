@@ -240,7 +240,8 @@ static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_
 	store_relaxed(&w->shown.next_timer_ms, UINT64_MAX);
 	w->mine.scratch = mem_aligned(CACHE_LINE, scratch);
 	w->mine.turn.scratch = w->mine.scratch;
-	return w->mine.scratch && port_open(s, &w->mine.port, w) && runq_open(&w->runq, 1024) &&
+	return w->mine.scratch && turn_open(w) && port_open(s, &w->mine.port, w) &&
+	       runq_open(&w->runq, 1024) &&
 	       wheel_init(&w->timers.wheel, w->mine.now_ms);
 }
 

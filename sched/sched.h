@@ -40,6 +40,7 @@ struct type {
 	int    (*single)(noh_turn *turn, const noh_msg *msg);    /* on_message, or on_batch of one */
 	uint32_t capacity, half, hard;
 	uint32_t idle_ds;              /* tenths of a second; UINT32_MAX: never                    */
+	uint32_t state_words;          /* of 8 bytes                                               */
 	uint32_t state_off, id_off;    /* in body.data                                             */
 	uint32_t short_capacity;       /* capacity; 0 if every send must be looked at: declared
 					  kinds, or a message limit under MSG_INLINE               */
@@ -97,12 +98,13 @@ enum {
 	TURN_ADDRESS = 32,                 /* address[] is filled in */
 	TURN_REASON = 64,                  /* reason[] is            */
 	TURN_RESTS = 128,                  /* block_on or wait_token */
+	TURN_SPAWNS = 256,
 };
 
 struct noh_turn {
 	struct worker  *worker;
 	struct sched   *sched;
-	struct cell    *cell;
+	_Atomic(struct cell *) cell;       /* shown to the watchdog                                */
 	struct type    *type;
 	const noh_msg  *msgs;
 	struct effects *fx, *other_fx;     /* the worker's two: now, and before: the message in
@@ -161,7 +163,7 @@ struct worker {
 	} mine;
 	alignas(CACHE_LINE) struct {
 		struct worker_counts counts;
-		atomic_ptr running;            /* cell that is served, or NULL: the watchdog's     */
+		atomic_u32 serving;            /* for the watchdog: mine.turn.cell is being served */
 		atomic_u64 slow_turns;         /* counted by the watchdog                          */
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
 	} shown;
@@ -278,6 +280,7 @@ void msg_dispose(struct port *p, struct type *t, const struct msg *m, int status
 
 /* turn.c; the short way is in turn.h */
 void turn_undo(struct worker *w);
+bool turn_open(struct worker *w);
 void turn_free(struct worker *w);
 void turn_publish_state(struct cell *c, struct type *t, const void *state);
 bool msg_set_body(struct msg *m, const void *body, size_t len);
@@ -356,17 +359,13 @@ static inline const void *turn_body(const struct msg *m)
 }
 
 /* Whole words: states are padded to 8 bytes wherever they are kept. */
-static inline void copy_words(void *to, const void *from, uint32_t bytes)
+static inline void copy_words(void *to, const void *from, uint32_t words)
 {
 	uint64_t *t = to;
 	const uint64_t *f = from;
 
-	if (bytes == 0)
-		return;
-	do {
-		*t++ = *f++;
-		bytes -= bytes < 8 ? bytes : 8;
-	} while (bytes);
+	for (uint32_t i = 0; i < words; i++)
+		t[i] = f[i];
 }
 
 #endif

@@ -777,7 +777,6 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		if (!cell_plain(c) || ty->odd || e->msg.len > MSG_INLINE || e->msg.reply ||
 		    (load_relaxed(&c->mailbox.word) & MB_SYS))
 			break;
-		store_relaxed(&w->shown.running, (void *)c);
 		memcpy(&m.kind, &e->msg.kind, 8);
 		m.body = e->msg.body.bytes;
 		turn_begin_plain(w, c, ty, &m, 1);
@@ -954,16 +953,17 @@ static void serve_all(struct worker *w, struct cell *c, struct effect *in_hand)
 {
 	uint32_t budget = SLICE;
 
+	store_relaxed(&w->mine.turn.cell, c);
+	store_relaxed(&w->shown.serving, 1);
 	while (c) {
 		if (in_hand) {
 			c = serve_chain(w, c, &in_hand, &budget);
 			if (!c)
 				break;
 		}
-		store_relaxed(&w->shown.running, (void *)c);
 		c = serve(w, c, &in_hand, &budget);
 	}
-	store_relaxed(&w->shown.running, NULL);
+	store_relaxed(&w->shown.serving, 0);
 }
 
 void sched_serve(struct worker *w, struct cell *c)

@@ -18,6 +18,22 @@
 
 /* ── bodies ── */
 
+static bool effects_grow(struct effects *fx)
+{
+	uint32_t room = fx->room ? fx->room * 2 : 64;
+	struct effect *list;
+
+	list = room > EFFECTS_MAX ? NULL : mem_aligned(CACHE_LINE, room * sizeof *list);
+	if (!list)
+		return false;
+	if (fx->count)
+		memcpy(list, fx->list, fx->count * sizeof *list);
+	mem_free(fx->list, fx->room * sizeof *list);
+	fx->list = list;
+	fx->room = room;
+	return true;
+}
+
 /* At most MSG_INLINE bytes: a few overlapping moves instead of a call. */
 static inline void copy_small(uint8_t *to, const void *from, size_t len)
 {
@@ -73,7 +89,7 @@ void turn_publish_state(struct cell *c, struct type *ty, const void *state)
 	uint8_t *to = body_state(ty, c->body);
 
 	if (!ty->reads) {
-		copy_words(to, state, ty->pub.state_size);
+		copy_words(to, state, ty->state_words);
 		return;
 	}
 	atomic_u64 *version = (atomic_u64 *)(void *)c->body->data;
@@ -254,7 +270,7 @@ struct effect *turn_publish_many(struct worker *w, bool at_end)
 	uint32_t n = fx->count;
 
 	turn_publish(w, n - 1);
-	if (at_end && turn_hand_on(w, &fx->list[n - 1]))
+	if (at_end && fx->list[n - 1].msg.len != FX_SPAWN && turn_hand_on(w, &fx->list[n - 1]))
 		return &fx->list[n - 1];
 	publish(&w->mine.port, &fx->list[n - 1]);
 	return NULL;
@@ -291,7 +307,7 @@ void turn_undo(struct worker *w)
 	}
 	t->fx->count = 0;
 	if (t->so_far.state && !t->type->reads)
-		copy_words(t->so_far.state, w->mine.scratch, t->type->pub.state_size);
+		copy_words(t->so_far.state, w->mine.scratch, t->type->state_words);
 	if (t->cell->ext)
 		kv_rollback(&t->cell->ext->kv, &t->kv_log);
 	for (uint32_t i = 0; i < t->op_count; i++)
@@ -299,6 +315,11 @@ void turn_undo(struct worker *w)
 			clock_cancel(t->sched, t->ops[i].worker, t->ops[i].entry, self,
 				     t->ops[i].serial);
 	t->op_count = 0;
+}
+
+bool turn_open(struct worker *w)
+{
+	return effects_grow(&w->mine.fx[0]) && effects_grow(&w->mine.fx[1]);
 }
 
 void turn_free(struct worker *w)
@@ -358,7 +379,7 @@ void *noh_state(noh_turn *t)
 	if (!t->so_far.state) {
 		void *own = body_state(t->type, t->cell->body), *copy = t->scratch;
 
-		copy_words(copy, own, t->type->pub.state_size);
+		copy_words(copy, own, t->type->state_words);
 		t->so_far.state = t->type->reads ? copy : own;
 	}
 	return t->so_far.state;
@@ -370,22 +391,6 @@ static int read_only(noh_turn *t)
 {
 	return error_set(NOH_EREADONLY, "%s: a read-only message kind cannot change anything",
 			 noh_address(t));
-}
-
-static bool effects_grow(struct effects *fx)
-{
-	uint32_t room = fx->room ? fx->room * 2 : 64;
-	struct effect *list;
-
-	list = room > EFFECTS_MAX ? NULL : mem_aligned(CACHE_LINE, room * sizeof *list);
-	if (!list)
-		return false;
-	if (fx->count)
-		memcpy(list, fx->list, fx->count * sizeof *list);
-	mem_free(fx->list, fx->room * sizeof *list);
-	fx->list = list;
-	fx->room = room;
-	return true;
 }
 
 static ALWAYS_INLINE struct effect *effect_new(noh_turn *t)
@@ -584,7 +589,7 @@ int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t 
 
 	if (fx->count)
 		return tell_more(t, to, kind, body, len);
-	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || !fx->room || len > MSG_INLINE ||
+	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || len > MSG_INLINE ||
 			     number >= load_relaxed(&s->cells.shared.fresh) ||
 			     load_relaxed(&c->mailbox.gen) != ref_gen(to) ||
 			     waiting_now(c) >= cell_type(s, c)->short_capacity, 0))
@@ -718,6 +723,7 @@ int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 	e->gen = gen;
 	e->msg.reply = noh_self(t).bits;
 	e->msg.len = FX_SPAWN;
+	t->so_far.flags |= TURN_SPAWNS;
 	t->fx->count++;
 	if (child)
 		*child = ref_make(cell, gen);

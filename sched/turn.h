@@ -28,7 +28,7 @@ static ALWAYS_INLINE void turn_begin_plain(struct worker *w, struct cell *c, str
 {
 	struct noh_turn *t = &w->mine.turn;
 
-	t->cell = c;
+	store_relaxed(&t->cell, c);
 	t->type = ty;
 	t->msgs = msgs;
 	t->msg_count = count;
@@ -45,7 +45,7 @@ static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct ty
 		w->mine.turn.so_far.flags = TURN_READONLY;
 }
 
-/* The last message may go to an idle actor directly: claim it. */
+/* The last message (not a spawn) may go to an idle actor directly: claim it. */
 static ALWAYS_INLINE bool turn_hand_on(struct worker *w, struct effect *last)
 {
 	struct noh_turn *t = &w->mine.turn;
@@ -53,7 +53,7 @@ static ALWAYS_INLINE bool turn_hand_on(struct worker *w, struct effect *last)
 	struct effects *fx = t->fx;
 
 	/* Nobody (an answer) and itself are never idle. */
-	if (last->msg.len == FX_SPAWN || !mailbox_claim(&to->mailbox, last->gen))
+	if (!mailbox_claim(&to->mailbox, last->gen))
 		return false;
 	fx->count = 0;
 	t->fx = t->other_fx;
@@ -79,7 +79,7 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP), 0))
 		turn_commit_rest(w);
 	if (fx->count == 1) {
-		if (at_end && turn_hand_on(w, fx->list))
+		if (at_end && fx->list->msg.len != FX_SPAWN && turn_hand_on(w, fx->list))
 			handed = fx->list;
 		else
 			turn_publish(w, 1);

@@ -74,7 +74,7 @@ static uint32_t run_some(struct worker *w)
 
 	while (ran < PASS_ITEMS) {
 		/* What is in hand comes first, but not for ever. */
-		struct effect *e = w->mine.in_a_row < HANDS || !runq_length(&w->runq)
+		struct effect *e = w->mine.in_a_row < SLICE || !runq_length(&w->runq)
 					   ? hands_take(&w->hands) : NULL;
 		uint64_t done;
 
@@ -300,7 +300,7 @@ static void wake_one(struct sched *s)
 static void watch_worker(struct sched *s, struct worker *w, struct watched *seen, uint64_t now)
 {
 	uint64_t turns = load_relaxed(&w->shown.counts.turns);
-	void    *running = load_relaxed(&w->shown.running);
+	void    *running = load_relaxed(&w->shown.serving) ? load_relaxed(&w->mine.turn.cell) : NULL;
 	bool     stuck = running && running == seen->running && turns == seen->turns;
 
 	if (!stuck) {
