@@ -63,12 +63,6 @@ void epoch_poll(ck_epoch_record_t *r)
 	}
 }
 
-void epoch_synchronize(ck_epoch_record_t *r)
-{
-	ck_epoch_synchronize(r);
-	TSAN_ACQUIRE(r->global);
-}
-
 void epoch_synchronize_all(ck_epoch_record_t *r)
 {
 	TSAN_ACQUIRE(r->global);
@@ -219,6 +213,7 @@ bool directory_insert(struct directory *d, struct directory_table *t, uint64_t h
 		a = array_of(load_relaxed(&t->array));
 	}
 	put(a, tag_of(hash) | cell);
+	store_release(&t->changes, load_relaxed(&t->changes) + 1);
 	t->used++;
 	t->live++;
 	return true;
@@ -246,6 +241,7 @@ void directory_replace(struct directory_table *t, uint64_t hash, uint32_t old, u
 
 	must(e != NULL);
 	store_release(e, tag_of(hash) | cell);                                     /* A */
+	store_release(&t->changes, load_relaxed(&t->changes) + 1);
 }
 
 bool directory_remove(struct directory_table *t, uint64_t hash, uint32_t cell)

@@ -37,6 +37,7 @@ struct directory_table {
 	atomic_u64 array;               /* where, and log2 of the entries in the low 6 bits: a walk
 					   needs no look at the array's head                    */
 	atomic_u32 writer;
+	atomic_u32 changes;             /* inserts and replaces so far                       */
 	uint32_t   used, live;          /* the writer's: used counts removed ones, too */
 };
 
@@ -53,6 +54,12 @@ struct directory_walk { struct directory_array *array; uint64_t mask, at, left; 
 void directory_walk(struct directory *d, uint64_t hash, struct directory_walk *w);
 uint32_t directory_next(struct directory_walk *w, uint64_t hash);
 
+/* If it says the same under the lock as before a walk, the walk still holds: nobody came in between. */
+static inline uint32_t directory_changes(struct directory *d, uint64_t hash)
+{
+	return load_acquire(&d->tables[ring_hash_partition(hash)].changes);
+}
+
 /* For writers: lock, walk and decide, then insert/replace/remove, unlock. */
 struct directory_table *directory_lock(struct directory *d, uint64_t hash);
 void directory_unlock(struct directory_table *t);
@@ -68,7 +75,6 @@ void epoch_enter(ck_epoch_record_t *r);
 void epoch_leave(ck_epoch_record_t *r);
 void epoch_defer(ck_epoch_record_t *r, ck_epoch_entry_t *e, epoch_fn *fn);
 void epoch_poll(ck_epoch_record_t *r);
-void epoch_synchronize(ck_epoch_record_t *r);
 void epoch_synchronize_all(ck_epoch_record_t *r);   /* ... and do all that was deferred */
 
 #endif

@@ -135,29 +135,50 @@ static void graves_open(ck_epoch_entry_t *e)
 	mem_free(g, sizeof *g);
 }
 
-void graves_close(struct port *p)
-{
-	if (!p->graves)
-		return;
-	epoch_defer(&p->epoch, &p->graves->entry, graves_open);
-	p->graves = NULL;
-}
-
-static void bury(struct port *p, uint32_t number)
+static bool dig(struct port *p)
 {
 	if (!p->graves) {
 		p->graves = mem_alloc(sizeof *p->graves);
-		if (!p->graves) {
-			epoch_synchronize(&p->epoch);
-			give_cell(p, number);
-			return;
-		}
+		if (!p->graves)
+			return false;
 		p->graves->port = p;
 		p->graves->count = 0;
 	}
+	return true;
+}
+
+static void lay(struct port *p, uint32_t number)
+{
 	p->graves->numbers[p->graves->count++] = number;
-	if (p->graves->count == GRAVES)
-		graves_close(p);
+	if (p->graves->count == GRAVES) {
+		epoch_defer(&p->epoch, &p->graves->entry, graves_open);
+		p->graves = NULL;
+	}
+}
+
+/* Without memory for a grave the dead wait in limbo, linked like free cells. */
+static void bury(struct port *p, uint32_t number)
+{
+	if (dig(p)) {
+		lay(p, number);
+		return;
+	}
+	store_relaxed(&cell_at(p->sched, number)->mailbox.link, p->limbo);
+	p->limbo = number;
+}
+
+void graves_close(struct port *p)
+{
+	while (p->limbo && dig(p)) {
+		uint32_t number = p->limbo;
+
+		p->limbo = load_relaxed(&cell_at(p->sched, number)->mailbox.link);
+		lay(p, number);
+	}
+	if (p->graves) {
+		epoch_defer(&p->epoch, &p->graves->entry, graves_open);
+		p->graves = NULL;
+	}
 }
 
 /* ── birth: find the cell of an address, or make it ── */
@@ -228,12 +249,11 @@ static int over_budget(struct sched *s)
 }
 
 static int insert(struct port *p, struct type *t, const struct address *a, uint64_t hash,
-		  struct cell **cell, uint32_t *gen)
+		  uint32_t changes, uint32_t dead, struct cell **cell, uint32_t *gen)
 {
 	struct sched *s = p->sched;
-	struct cell *mine = NULL, *theirs;
+	struct cell *mine = NULL, *theirs = NULL;
 	struct directory_table *table;
-	uint32_t dead;
 	bool ok = true;
 	int rc = over_budget(s);
 
@@ -246,7 +266,8 @@ static int insert(struct port *p, struct type *t, const struct address *a, uint6
 	store_relaxed(&mine->last_active, p->worker ? p->worker->mine.now_ds
 						    : (uint32_t)(clock_now_ns(&s->clock) / 100000000u));
 	table = directory_lock(&s->directory, hash);
-	theirs = find(s, t, a, hash, gen, &dead);
+	if (dead || directory_changes(&s->directory, hash) != changes)
+		theirs = find(s, t, a, hash, gen, &dead);
 	if (!theirs && dead)
 		directory_replace(table, hash, dead, cell_number(s, mine));
 	else if (!theirs)
@@ -276,7 +297,7 @@ int sched_resolve(struct port *p, const char *address, size_t len, struct cell *
 	struct address a;
 	struct type *t;
 	uint64_t hash;
-	uint32_t dead;
+	uint32_t dead, changes;
 	int rc = address_parse(&a, address, len);
 
 	if (rc != NOH_OK)
@@ -287,9 +308,10 @@ int sched_resolve(struct port *p, const char *address, size_t len, struct cell *
 				 a.type_len, a.type, (int)len, address);
 	hash = address_hash(&a, s->seed);
 	epoch_enter(&p->epoch);
+	changes = directory_changes(&s->directory, hash);
 	*cell = find(s, t, &a, hash, gen, &dead);
 	if (!*cell)
-		rc = insert(p, t, &a, hash, cell, gen);
+		rc = insert(p, t, &a, hash, changes, dead, cell, gen);
 	epoch_leave(&p->epoch);
 	return rc;
 }

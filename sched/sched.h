@@ -25,7 +25,7 @@
 #include "sched/spread.h"
 #include "sched/wheel.h"
 
-#define SLICE 64               /* messages of one actor (or of a chain of hand-offs) in a row     */
+#define SLICE 128              /* messages of one actor (or of a chain of hand-offs) in a row     */
 #define BATCH_MAX 64
 #define WINDOW_MAX 256         /* messages looked at together for coalescing                       */
 #define EFFECTS_MAX 65536      /* messages and answers of one turn                                 */
@@ -72,6 +72,7 @@ struct port {
 	struct type_counts *types;
 	atomic_u64          dead_letters, late_answers, born, died, evicted, bytes_taken, bytes_given;
 	struct graves      *graves;            /* cells that died since the last grace period      */
+	uint32_t            limbo;             /* and those there was no memory for                */
 	alignas(CACHE_LINE) atomic_u32 busy;   /* outside: borrowed                                */
 };
 

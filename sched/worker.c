@@ -74,7 +74,7 @@ static uint32_t run_some(struct worker *w)
 
 	while (ran < PASS_ITEMS) {
 		/* What is in hand comes first, but not for ever. */
-		struct effect *e = w->mine.in_a_row < SLICE || !runq_length(&w->runq)
+		struct effect *e = w->mine.in_a_row < HANDS / 4 || !runq_length(&w->runq)
 					   ? hands_take(&w->hands) : NULL;
 		uint64_t done;
 
@@ -129,7 +129,9 @@ uint32_t sched_pass(struct worker *w)
 	if (w->mine.now_ms >= clock_next_ms(w))
 		work += clock_advance(w, w);
 	work += empty_inbox(w, &w->shared.inbox);
+	epoch_enter(&w->mine.port.epoch);        /* once a pass: look-ups inside cost no barrier */
 	work += run_some(w);
+	epoch_leave(&w->mine.port.epoch);
 	work += life_sweep(w);
 	if (__builtin_expect(load_relaxed(&s->stopping) == 2, 0))
 		work += life_sweep_all(w);

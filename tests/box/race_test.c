@@ -248,6 +248,7 @@ static void pressure_sends_the_coldest_to_storage(void)
 	nap_us(400000);                                /* they are cold now, by tenths of a second */
 	EXPECT_EQ(active_ones(0, COLD), COLD);
 	warm(COLD, COLD + HOT);
+	EXPECT(settles(box, "w"));
 	EXPECT(test_wait_until(is_within_budget, &o.memory_budget, SOON));
 	EXPECT_EQ(active_ones(COLD, COLD + HOT), HOT);
 	EXPECT(active_ones(0, COLD) < COLD);
