@@ -5,7 +5,8 @@
 #include "tests/interleave/world.h"
 
 #define CLASSES_USED 3                  /* rings of 1, 2 and 4 slots */
-#define RINGS_EACH 2                    /* of each, for each thread  */
+#define RINGS_EACH 2                    /* of each, for each thread; more from the slab */
+#define RINGS_ALL 9                     /* of each there are         */
 
 /* What happened in this run. */
 static struct {
@@ -35,8 +36,8 @@ static inline void open_rings(int threads)
 	for (uint32_t c = 0; c < CLASSES_USED; c++) {
 		uint32_t n = 1;
 
-		rings_construct(&w->rings, c, (uint32_t)threads * RINGS_EACH);
-		for (uint32_t i = 1; i <= (uint32_t)threads * RINGS_EACH; i++) {
+		rings_construct(&w->rings, c, RINGS_ALL);
+		for (uint32_t i = 1; i <= RINGS_ALL; i++) {
 			/* Of an earlier use, and near to the next: who reads it by mistake finds a slot
 			 * that looks right. */
 			struct ring *r = (struct ring *)slab_at(&w->rings.slab[c], i);
@@ -75,7 +76,7 @@ static inline void expect_all_rings_home(int threads)
 {
 	for (uint32_t c = 0; c < CLASSES_USED; c++) {
 		struct slab *slab = &w->rings.slab[c];
-		uint32_t     seen = 0, all = (uint32_t)threads * RINGS_EACH;
+		uint32_t     seen = 0, all = PEEK(slab->shared.fresh) - 1;
 		uint32_t     next = (uint32_t)PEEK(slab->shared.free);
 
 		for (int t = 0; t < threads; t++) {

@@ -91,7 +91,7 @@ static void *arena_take(size_t bytes)
 	must(arena.used <= (4u << 20));
 	return p;
 }
-void *mem_reserve(size_t) { return arena_take(96 << 10); }
+void *mem_reserve(size_t) { return arena_take(32 << 10); }
 void mem_unreserve(void *, size_t) {}
 void *mem_aligned(size_t, size_t)
 {
@@ -104,7 +104,7 @@ void *mem_aligned(size_t, size_t)
 void mem_free(void *, size_t) {}
 void rings_construct(struct rings *rs, uint32_t class_no, uint32_t numbers)
 {
-	must((numbers + 1) * rs->slab[class_no].fixed.size <= (96u << 10));
+	must((numbers + 1) * rs->slab[class_no].fixed.size <= (32u << 10));
 	for (uint32_t n = 1; n <= numbers; n++) {
 		void *at = slab_at(&rs->slab[class_no], n);
 

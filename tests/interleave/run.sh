@@ -19,7 +19,7 @@ out=${OUT:-out/interleave}
 src=$out/src
 passed=0 failed=0
 # Rings of 1, 2 and 4 slots; caches that trade two numbers at once.
-sizes='{0,8},{1,8},{2,8},{2,1},{2,1},{2,1},{2,1},{2,1}'
+sizes='{0,10},{1,10},{2,10},{2,1},{2,1},{2,1},{2,1},{2,1}'
 common=(-D_GNU_SOURCE -DNOH_SANITIZED -DSLAB_RUN=2 -DSLAB_PART=1 -DRING_LIFE=ring_life "-DRING_SIZES=$sizes"
 	-include $here/ring_life.h)
 ordered='core/slab.c mailbox/mailbox.c mailbox/mailbox.h mailbox/inbox.h sched/runq.c sched/runq.h
