@@ -207,38 +207,6 @@ static void a_far_schedule_costs_one_timer_however_often_its_actor_sleeps(void)
 	end(box);
 }
 
-static atomic_u64 slow_ticks;
-
-/* Every 10 ms, but a turn takes 55: of five due times it gets one. */
-static int slow_message(noh_turn *t, const noh_msg *m)
-{
-	if (m->kind == TICK) {
-		nap_us(55000);
-		add_relaxed(&slow_ticks, 1);
-		return NOH_OK;
-	}
-	return on_message(t, m);
-}
-
-static void missed_times_are_skipped(void)
-{
-	noh_type slow = t_type;
-	uint64_t begin, n, ms;
-
-	slow.on_message = slow_message;
-	store_relaxed(&slow_ticks, 0);
-	noh_box *box = BOX(1, &slow);
-	begin = now_us();
-	EXPECT_EQ(order(box, "t:1", EVERY, 10), NOH_OK);
-	EXPECT(reaches(&slow_ticks, 4));
-	EXPECT_EQ(order(box, "t:1", CANCEL, 0), NOH_OK);
-	n = load_relaxed(&slow_ticks);
-	ms = (now_us() - begin) / 1000;
-	EXPECT(n <= ms / 55 + 1);
-	EXPECT(n < 8);                                     /* no burst of what was missed */
-	end(box);
-}
-
 static void a_hundred_thousand_timers_all_come(void)
 {
 	noh_box *box = start(2);
@@ -304,7 +272,6 @@ TEST_MAIN(
 	TEST(a_timer_wakes_a_dormant_actor, "LC-05"),
 	TEST(a_recurring_timer_survives_storage, "RT-07 RT-08 LC-05"),
 	TEST(a_far_schedule_costs_one_timer_however_often_its_actor_sleeps),
-	TEST(missed_times_are_skipped, "RT-09"),
 	TEST(a_hundred_thousand_timers_all_come, "RT-06"),
 	TEST(stopping_does_not_wait_for_timers),
 	TEST(a_turn_is_one_instant, "LC-18"))
