@@ -145,7 +145,8 @@ enum {
  *                    last finished turn, beside the mailbox; noh_state gives a copy, and whatever
  *                    would change something returns NOH_EREADONLY.
  * NOH_KIND_COALESCE  of the waiting messages with one key, only the one with the highest revision
- *                    is handled (the latest of equals); the others are counted as coalesced.
+ *                    is handled (the latest of equals); the others are counted as coalesced, and
+ *                    answered empty if somebody waits.
  *                    coalesce() reads both out of the body.
  * NOH_KIND_TIMER     sent by the actor's own schedule alone; from outside it is NOH_EKIND. */
 typedef struct noh_kind {
@@ -164,7 +165,8 @@ enum { NOH_KIND_READ = 1, NOH_KIND_COALESCE = 2, NOH_KIND_TIMER = 4 };
  *                  message is accepted, and the sender rests after its turn until the mailbox is
  *                  at half. Actors that would rest in a circle do not rest. At four times the
  *                  capacity noh_tell is NOH_FULL; a turn may `return NOH_FULL` then: it is undone
- *                  and run again when the mailbox is at half.
+ *                  and run again when the mailbox is at half. (Not for its own mailbox: that
+ *                  cannot empty while it waits, so the turn fails.)
  * Messages sent in turns that run at the same moment on several workers may exceed the capacity by
  * what those turns send: an accepted message is never taken back. */
 enum { NOH_DROP_OLDEST = 0, NOH_DROP_NEWEST = 1, NOH_BLOCK = 2 };
@@ -222,8 +224,9 @@ NOH_API int noh_send_wait(noh_box *box, const char *address, uint32_t kind, cons
 NOH_API int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
 		     uint32_t timeout_ms, void *answer, size_t *answer_len);
 
-/* The same without waiting: done is called exactly once, on some thread of the box, and must not
- * block. If noh_call_then itself returns an error or NOH_FULL, done is not called. */
+/* The same without waiting: done is called exactly once, on a worker (or, if the message is dropped
+ * or the box stops, on the thread that did so), and must not block. If noh_call_then itself returns
+ * an error or NOH_FULL, done is not called. */
 typedef void noh_done_fn(void *user, int status, const void *answer, size_t len);
 NOH_API int noh_call_then(noh_box *box, const char *address, uint32_t kind, const void *body,
 			  size_t len, uint32_t timeout_ms, noh_done_fn *done, void *user);
@@ -315,7 +318,8 @@ NOH_API int noh_ask(noh_turn *turn, noh_actor to, uint32_t kind, const void *bod
 NOH_API int noh_ask_to(noh_turn *turn, const char *address, uint32_t kind, const void *body,
 		       size_t len, const noh_ask_options *options, uint64_t *ask);
 
-/* Activate a child: an actor whose parent is this one (noh_parent). */
+/* Activate a child: an actor whose parent is this one (noh_parent; { 0 }: none, or it has been in
+ * storage since). */
 NOH_API int noh_spawn(noh_turn *turn, const char *address, noh_actor *child);
 NOH_API noh_actor noh_parent(noh_turn *turn);
 

@@ -17,7 +17,7 @@
 #include <assert.h>
 
 struct body {
-	uint64_t hash;
+	atomic_u64 hash;     /* atomic for the slab's sake: its link is here while the body is free */
 	uint8_t  data[];     /* [version 8] state (rounded up to 8), id length 1, id, NUL */
 };
 

@@ -4,15 +4,14 @@
  * its message for its turn, a few microseconds: no ring is attached for it and no run queue entry
  * made. What is sent to it meanwhile finds it BUSY and queues in its mailbox, behind (P3).
  *
- * Owns     up to HANDS - 1 entries, first in, first out.
+ * Owns     up to HANDS entries, first in, first out.
  * Threads  put: the owner.  take: the owner; the entry stays readable until his next take.
  *          steal: any (helpers of a stuck worker, thieves): copies before it takes.
  * Never    blocks, allocates.
  *
  * A -> B  an entry is written before the tail that covers it.
- * C -> D  whoever takes [h, h+n) has read those entries before he moves head; the owner sees that
- *         head before he writes over their places. One place is always left free: the one the owner
- *         is working from.
+ * C -> D  whoever takes [h, h+n) has read those entries before he moves head. The owner writes only
+ *         over places before the one he works from, which he took (D) after they were taken.
  */
 #ifndef NOH_SCHED_HANDS_H
 #define NOH_SCHED_HANDS_H
@@ -36,9 +35,12 @@ struct effect {
 };
 static_assert(sizeof(struct effect) == CACHE_LINE, "an effect is one line");
 
+#ifndef HANDS
 #define HANDS 256
+#endif
 
 struct hands {
+	struct { uint64_t from; } mine;          /* the place the owner works from, or worked last */
 	alignas(CACHE_LINE) struct { atomic_u64 tail; } shown;
 	alignas(CACHE_LINE) struct { atomic_u64 head; } shared;
 	alignas(CACHE_LINE) struct { atomic_u64 words[sizeof(struct effect) / 8]; } entries[HANDS];
@@ -51,15 +53,22 @@ static inline uint64_t hands_length(struct hands *h)
 	return tail > head ? tail - head : 0;
 }
 
+/* Counted from the place the owner works from: thieves may have moved head far beyond it. */
 static inline bool hands_room(struct hands *h)
 {
-	return load_relaxed(&h->shown.tail) - load_acquire(&h->shared.head) < HANDS - 1;     /* D */
+	return load_relaxed(&h->shown.tail) - h->mine.from < HANDS;
 }
 
 /* The owner's: enough to go on with them before anything else. */
 static inline bool hands_many(struct hands *h)
 {
-	return load_relaxed(&h->shown.tail) - load_relaxed(&h->shared.head) >= HANDS / 8;
+	return load_relaxed(&h->shown.tail) - load_relaxed(&h->shared.head) >= (HANDS + 7) / 8;
+}
+
+/* The owner works from none of them: before he fills an empty one with what he stole. */
+static inline void hands_rest(struct hands *h)
+{
+	h->mine.from = load_acquire(&h->shared.head);                              /* D */
 }
 
 /* hands_room said yes. Word by word: a thief that comes too late may read it as it is written. */
@@ -78,11 +87,14 @@ static inline void hands_put(struct hands *h, const struct effect *e)
 /* The owner's next; valid until he takes again. */
 static inline struct effect *hands_take(struct hands *h)
 {
-	uint64_t head = load_acquire(&h->shared.head);
+	uint64_t head = load_acquire(&h->shared.head);                             /* D */
 
 	while (head < load_relaxed(&h->shown.tail))
-		if (cas_acq_rel(&h->shared.head, &head, head + 1))                 /* C */
+		if (cas_acq_rel(&h->shared.head, &head, head + 1)) {               /* C, D */
+			h->mine.from = head;
 			return (struct effect *)(void *)&h->entries[head % HANDS];
+		}
+	h->mine.from = head;
 	return NULL;
 }
 

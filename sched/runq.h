@@ -4,7 +4,7 @@
  *          well as for thieves. An owner that took the newest first would run an actor that used up
  *          its budget again at once, and nobody else ever (docs/decisions/0001-fifo-run-queue.md).
  *          The "actor just woken" runs before the queue is asked at all: hand-off, sched/turn.c.
- * Threads  runq_push: the owner.  runq_take, runq_steal, runq_length: any.
+ * Threads  runq_push, runq_peek: the owner.  runq_take, runq_steal, runq_length: any.
  * Never    blocks. Grows by allocation; old arrays stay until the end, because a slow thief may
  *          still read them (together they are smaller than the newest).
  */

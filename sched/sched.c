@@ -269,6 +269,7 @@ static void port_close(struct sched *s, struct port *p)
 	if (!p->sched)
 		return;
 	graves_close(p);
+	graves_empty_limbo(p);
 	epoch_synchronize_all(&p->epoch);
 	mem_free(p->types, (s->type_count + 1) * sizeof *p->types);
 }
@@ -289,7 +290,7 @@ void sched_discard(struct sched *s)
 
 			count_one(&s->outside[0].types[t].accepted, 1);
 			count_one(&s->outside[0].types[t].dropped_stop, 1);
-			msg_dispose(&s->outside[0], s->types[t], &e->msg, NOH_ESTOPPED);
+			msg_dispose(&s->outside[0], &e->msg, NOH_ESTOPPED);
 		}
 	}
 	for (uint32_t n = 1; n < end; n++) {

@@ -269,15 +269,18 @@ void sched_watch(struct sched *s);             /* the watchdog's loop */
 uint64_t sched_now_ms(struct worker *w);
 
 /* serve.c */
-enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE };
-void sched_serve(struct worker *w, struct cell *c);     /* it is BUSY, and ours now */
+void sched_serve(struct worker *w, struct cell *c);          /* it is BUSY, and ours now   */
 void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with its message */
+
+/* deliver.c */
+enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE };
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
 uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *msgs,
 			   size_t stride, uint32_t n, int *rc);
-void msg_dispose(struct port *p, struct type *t, const struct msg *m, int status);
+void msg_dispose(struct port *p, const struct msg *m, int status);
+void node_undeliverable(struct port *p, struct sysmsg *n);
 
 /* turn.c; the short way is in turn.h */
 void turn_undo(struct worker *w);
@@ -294,6 +297,7 @@ uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybod
 void life_note_idle(struct sched *s, struct cell *c, struct type *t, uint64_t now_ds);
 struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */
+void graves_empty_limbo(struct port *p);
 void life_discard(struct port *p, struct cell *c);         /* at the end: free it, whatever it is in */
 struct body *body_new(struct port *p, struct type *t, const struct address *a, uint64_t hash);
 void body_free(struct port *p, struct type *t, struct body *b);

@@ -102,6 +102,7 @@ static uint32_t take_half(struct worker *w, struct worker *from)
 	if (n == 0 && hands_length(&w->hands) == 0) {
 		struct effect in_hand[HANDS / 4];
 
+		hands_rest(&w->hands);
 		n = hands_steal(&from->hands, in_hand, HANDS / 4);
 		for (uint32_t i = 0; i < n; i++)
 			hands_put(&w->hands, &in_hand[i]);

@@ -12,6 +12,10 @@
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
+int  turn_read_only(noh_turn *t);                        /* NOH_EREADONLY, with a sentence        */
+bool effects_grow(struct effects *fx);
+struct letter { uint32_t effect, len; };                 /* before each address in letters        */
+
 void turn_answer_rest(struct worker *w);                 /* an empty answer to who got none       */
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
 struct effect *turn_publish_many(struct worker *w, bool at_end);
@@ -89,6 +93,56 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 	if (single ? t->msgs[0].reply_to && !t->so_far.replied : t->msg_count != 0)
 		turn_answer_rest(w);
 	return handed;
+}
+
+static inline void msg_free_body(struct msg *m)
+{
+	if (m->len > MSG_INLINE)
+		mem_free(m->body.big, m->len);
+}
+
+/* At most MSG_INLINE bytes: a few overlapping moves instead of a call. */
+static inline void copy_small(uint8_t *to, const void *from, size_t len)
+{
+	const uint8_t *f = from;
+
+	if (len >= 8) {
+		if (len > 16) {
+			memcpy(to, f, 16);
+			memcpy(to + len - 16, f + len - 16, 16);
+			if (len > 32)
+				memcpy(to + 16, f + 16, 16);
+			return;
+		}
+		memcpy(to, f, 8);
+		memcpy(to + len - 8, f + len - 8, 8);
+	} else {
+		for (; len; len--)
+			*to++ = *f++;
+	}
+}
+
+static ALWAYS_INLINE bool set_body(struct msg *m, const void *body, size_t len)
+{
+	m->len = (uint32_t)len;
+	if (len <= MSG_INLINE) {
+		copy_small(m->body.bytes, body, len);
+		return true;
+	}
+	m->body.big = mem_alloc(len);
+	if (!m->body.big)
+		return false;
+	memcpy(m->body.big, body, len);
+	return true;
+}
+
+static ALWAYS_INLINE struct effect *effect_new(noh_turn *t)
+{
+	struct effects *fx = t->fx;
+
+	if (__builtin_expect(fx->count == fx->room, 0) && !effects_grow(fx))
+		return NULL;
+	return &fx->list[fx->count];
 }
 
 #endif

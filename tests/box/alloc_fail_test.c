@@ -128,7 +128,7 @@ static void scenario(bool all_later)
 	}
 	if (rc == NOH_OK && stats(box).workers == 1) {
 		run(box);
-		rc = noh_stop(box, all_later ? 20 : 5000);
+		rc = noh_stop(box, all_later ? 5 : 5000);
 		EXPECT(rc == NOH_OK || (all_later && rc == NOH_ETIMEOUT));
 	}
 	noh_close(box);

@@ -20,7 +20,7 @@ src=$out/src
 passed=0 failed=0
 # Rings of 1, 2 and 4 slots; caches that trade two numbers at once.
 sizes='{0,10},{1,10},{2,10},{2,1},{2,1},{2,1},{2,1},{2,1}'
-common=(-D_GNU_SOURCE -DNOH_SANITIZED -DSLAB_RUN=2 -DSLAB_PART=1 -DRING_LIFE=ring_life "-DRING_SIZES=$sizes"
+common=(-D_GNU_SOURCE -DNOH_SANITIZED -DSLAB_RUN=2 -DSLAB_PART=1 -DHANDS=4 -DRING_LIFE=ring_life "-DRING_SIZES=$sizes"
 	-include $here/ring_life.h)
 ordered='core/slab.c mailbox/mailbox.c mailbox/mailbox.h mailbox/inbox.h sched/runq.c sched/runq.h
 	sched/park.h sched/park.c'
@@ -38,7 +38,7 @@ snapshot() {   # to
 	rm -rf "$1"
 	mkdir -p "$1/core" "$1/mailbox" "$1/sched" "$1/$here"
 	cp core/atomic.h core/slab.[ch] core/mem.h core/must.h "$1/core/" &&
-		cp mailbox/*.[ch] "$1/mailbox/" && cp sched/runq.[ch] sched/park.[ch] "$1/sched/" &&
+		cp mailbox/*.[ch] "$1/mailbox/" && cp sched/runq.[ch] sched/park.[ch] sched/hands.h "$1/sched/" &&
 		cp $here/*.[ch] $here/relacy.cpp "$1/$here/"
 }
 units='mailbox/mailbox mailbox/ring core/slab sched/runq sched/park tests/interleave/dfs

@@ -87,6 +87,87 @@ static void each_item_once(void)
 	runq_close(&w->runq);
 }
 
+/* ── messages in hand: four places, three at a time ────────────────────────────────────────────── */
+#ifndef __cplusplus
+static void open_hands(void)
+{
+	memset(&q, 0, sizeof q);
+	memset(&w->hands, 0, sizeof w->hands);
+}
+static void put_hand(void)
+{
+	struct effect e;
+
+	if (!hands_room(&w->hands))
+		return;
+	memset(&e, 0, sizeof e);
+	e.cell = ++q.pushed;
+	e.msg.kind = e.cell * 7;
+	e.msg.reply = e.cell * 11;
+	hands_put(&w->hands, &e);
+}
+static void got_hand(int t, const struct effect *e)
+{
+	CHECK(e->msg.kind == e->cell * 7 && e->msg.reply == e->cell * 11);   /* whole */
+	got_item(t, e->cell);
+}
+static void take_hand(int t)
+{
+	struct effect *e = hands_take(&w->hands);
+
+	if (e)
+		got_hand(t, e);
+}
+static void steal_hands(int t)
+{
+	struct effect out[2];
+	uint32_t n = hands_steal(&w->hands, out, 2);
+
+	for (uint32_t i = 0; i < n; i++)
+		got_hand(t, &out[i]);
+}
+static void hands_and_thief(int t)              /* wraps round while the thief reads */
+{
+	if (t == 0) {
+		put_hand();
+		put_hand();
+		put_hand();
+		struct effect *e = hands_take(&w->hands);
+
+		put_hand();                     /* what is being worked from stays */
+		put_hand();
+		if (e)
+			got_hand(0, e);
+		take_hand(0);
+	} else {
+		steal_hands(1);
+	}
+}
+static void hands_and_two(int t)
+{
+	if (t == 0) {
+		put_hand();
+		put_hand();
+		put_hand();
+		take_hand(0);
+		put_hand();
+	} else {
+		steal_hands(t);
+	}
+}
+static void each_hand_once(void)
+{
+	struct effect *e;
+
+	q.newest[0] = 0;
+	while ((e = hands_take(&w->hands)) != NULL)
+		got_hand(0, e);
+	CHECK(hands_length(&w->hands) == 0);
+	for (uint32_t i = 1; i <= q.pushed; i++)
+		CHECK(q.times[i] == 1);
+}
+#endif
+
 /* ── inbox and sleeping worker ─────────────────────────────────────────────────────────────────── */
 static void open_inbox(void) { memset(&q, 0, sizeof q); q.pushed = 3; }
 static void arrive(uint32_t number)
@@ -222,6 +303,10 @@ static void all_things_home(void)
 const struct a_case sched_cases[] = {
 	{ "runq_thief", 2, queue_with_one, owner_and_thief, each_item_once, NULL, 5, 8 },
 	{ "runq_two_thieves", 3, open_queue, owner_and_two, each_item_once, NULL, 3, 5 },
+#ifndef __cplusplus
+	{ "hands_thief", 2, open_hands, hands_and_thief, each_hand_once, NULL, 3, 4 },
+	{ "hands_two_thieves", 3, open_hands, hands_and_two, each_hand_once, NULL, 2, 3 },
+#endif
 	{ "inbox_park", 3, open_inbox, sleep_and_arrive, all_arrived, NULL, 4, 6 },
 	{ "inbox_takers", 3, open_inbox, arrive_and_take, rest_arrived, NULL, 6, 9 },
 	{ "slab", 2, open_slab, take_and_give, all_things_home, NULL, 4, 6 },

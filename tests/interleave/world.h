@@ -15,6 +15,9 @@
 #include "mailbox/inbox.h"
 #include "mailbox/mailbox.h"
 #include "sched/park.h"
+#ifndef __cplusplus
+#include "sched/hands.h"       /* its entries are read in place: not for Relacy's atomics */
+#endif
 #include "sched/runq.h"
 
 #include <string.h>
@@ -37,6 +40,9 @@ struct world {
 	struct slab       slab;
 	struct slab_cache slab_cache[THREADS_MAX];
 	struct runq       runq;
+#ifndef __cplusplus
+	struct hands      hands;
+#endif
 	struct inbox      inbox;
 	struct park       park;
 	struct sysmsg     node[NODES_MAX];

@@ -1,0 +1,115 @@
+/* box/stats.c - noh.h, section 6: numbers, summed over workers and ports when somebody asks. */
+#include "box/box.h"
+
+#include <string.h>
+
+static uint64_t port_messages(struct sched *s, struct port *p)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t t = 0; t < s->type_count; t++)
+		sum += load_relaxed(&p->types[t].handled) + load_relaxed(&p->types[t].failed);
+	return sum;
+}
+
+int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *out)
+{
+	struct sched *s = &box->sched;
+	struct worker_counts *c;
+
+	memset(out, 0, sizeof *out);
+	if (!s->workers || worker >= s->worker_count)
+		return error_set(NOH_EINVAL, "no worker %u", worker);
+	c = &s->workers[worker].shown.counts;
+	*out = (noh_worker_stats){
+		.turns = load_relaxed(&c->turns),
+		.messages = port_messages(s, &s->workers[worker].mine.port),
+		.steals = load_relaxed(&c->steals), .stolen_actors = load_relaxed(&c->stolen_actors),
+		.parks = load_relaxed(&c->parks), .wakeups = load_relaxed(&c->wakeups),
+		.passes = load_relaxed(&c->passes),
+		.slow_turns = load_relaxed(&s->workers[worker].shown.slow_turns) };
+	return NOH_OK;
+}
+
+static void add_worker_stats(noh_worker_stats *sum, const noh_worker_stats *w)
+{
+	sum->turns += w->turns;
+	sum->messages += w->messages;
+	sum->steals += w->steals;
+	sum->stolen_actors += w->stolen_actors;
+	sum->parks += w->parks;
+	sum->wakeups += w->wakeups;
+	sum->passes += w->passes;
+	sum->slow_turns += w->slow_turns;
+}
+
+static uint64_t sum_types(struct sched *s, uint32_t type, size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->worker_count + OUTSIDE_PORTS; i++) {
+		struct port *p = i < s->worker_count ? &s->workers[i].mine.port
+						     : &s->outside[i - s->worker_count];
+
+		for (uint32_t t = 0; t < s->type_count; t++)
+			if (type == UINT32_MAX || t == type)
+				sum += load_relaxed((atomic_u64 *)(void *)((char *)&p->types[t] + offset));
+	}
+	return sum;
+}
+#define TYPE_SUM(s, type, field) sum_types((s), (type), offsetof(struct type_counts, field))
+
+int noh_get_stats(noh_box *box, noh_box_stats *out)
+{
+	struct sched *s = &box->sched;
+	uint64_t peak;
+
+	memset(out, 0, sizeof *out);
+	if (!s->workers)
+		return error_set(NOH_ESTOPPED, "the box was not started");
+	out->workers = s->worker_count;
+	out->actor_bytes = sched_bytes(s);
+	peak = load_relaxed(&s->peak_bytes);
+	if (out->actor_bytes > peak)
+		store_relaxed(&s->peak_bytes, peak = out->actor_bytes);
+	out->actors_peak_bytes = peak;
+	out->stored = store_count(box->store);
+	for (uint32_t i = 0; i < s->worker_count; i++) {
+		noh_worker_stats w;
+
+		(void)noh_get_worker_stats(box, i, &w);
+		add_worker_stats(&out->total, &w);
+		out->timers += clock_pending(&s->workers[i]);
+	}
+	out->activations = TYPE_SUM(s, UINT32_MAX, activations);
+	out->deactivations = TYPE_SUM(s, UINT32_MAX, deactivations);
+	out->actors = out->activations > out->deactivations ? out->activations - out->deactivations : 0;
+	out->evictions = sched_sum(s, offsetof(struct port, evicted));
+	out->dead_letters = sched_sum(s, offsetof(struct port, dead_letters));
+	out->late_answers = sched_sum(s, offsetof(struct port, late_answers));
+	return NOH_OK;
+}
+
+int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *out)
+{
+	struct sched *s = &box->sched;
+	struct type *t = sched_find_type(s, type, strlen(type));
+
+	memset(out, 0, sizeof *out);
+	if (!s->workers)
+		return error_set(NOH_ESTOPPED, "the box was not started");
+	if (!t)
+		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
+	*out = (noh_type_stats){
+		.accepted = TYPE_SUM(s, t->index, accepted),
+		.handled = TYPE_SUM(s, t->index, handled),
+		.failed = TYPE_SUM(s, t->index, failed),
+		.refused = TYPE_SUM(s, t->index, refused),
+		.dropped_oldest = TYPE_SUM(s, t->index, dropped_oldest),
+		.dropped_forced = TYPE_SUM(s, t->index, dropped_forced),
+		.dropped_stop = TYPE_SUM(s, t->index, dropped_stop),
+		.coalesced = TYPE_SUM(s, t->index, coalesced),
+		.activations = TYPE_SUM(s, t->index, activations),
+		.deactivations = TYPE_SUM(s, t->index, deactivations) };
+	return NOH_OK;
+}

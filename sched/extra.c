@@ -1,0 +1,180 @@
+/* sched/extra.c - messages that do not come out of the mailbox: those that have to be handled again,
+ * and the system lane (answers, timers, room, activation, deactivation).
+ */
+#include "sched/serve.h"
+
+static bool redo_add(struct cell *c, const noh_msg *m, const struct msg *owned, bool in_front)
+{
+	struct ext *x = cell_ext(c);
+	struct redo *r = x ? mem_alloc(sizeof *r) : NULL;
+
+	if (!r)
+		return false;
+	r->msg = *owned;
+	r->flags = m->flags;
+	r->status = m->status;
+	r->ask = m->ask;
+	r->next = NULL;
+	c->flags |= CELL_EXTRA;
+	if (!x->redo)
+		x->redo_end = &x->redo;
+	if (in_front) {
+		r->next = x->redo;
+		if (!x->redo)
+			x->redo_end = &r->next;
+		x->redo = r;
+	} else {
+		*x->redo_end = r;
+		x->redo_end = &r->next;
+	}
+	return true;
+}
+
+/* Keep a message for later; if there is no memory for that, it fails. */
+void extra_keep(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
+		 bool in_front)
+{
+	if (redo_add(c, m, owned, in_front))
+		return;
+	count_one(&w->mine.port.types[load_relaxed(&c->type)].failed, 1);
+	msg_dispose(&w->mine.port, owned, NOH_ENOMEM);
+}
+
+/* A message out of order: answer, timer, or one that comes again. */
+static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
+			bool again)
+{
+	int rc;
+
+	if (c->flags & (CELL_BLOCKED | CELL_WAITING)) {
+		extra_keep(w, c, m, owned, again);
+		return;
+	}
+	rc = serve_turn(w, c, m, 1, false);
+	if (rc == NOH_FULL)
+		extra_keep(w, c, m, owned, true);
+	else if (owned->len > MSG_INLINE)
+		mem_free(owned->body.big, owned->len);
+	after_turn(w, c, rc);
+}
+
+/* What waits for an actor that is being thrown out, or that could not be activated. */
+void extra_refuse(struct worker *w, struct cell *c, const struct msg *m)
+{
+	struct type_counts *counts = &w->mine.port.types[load_relaxed(&c->type)];
+
+	if (c->flags & CELL_BROKEN) {
+		count_one(&counts->failed, 1);
+		msg_dispose(&w->mine.port, m, NOH_EFAILED);
+	} else {
+		count_one(&counts->dropped_forced, 1);
+		msg_dispose(&w->mine.port, m, NOH_EGONE);
+	}
+}
+
+void extra_redo(struct worker *w, struct cell *c)
+{
+	struct ext  *x = c->ext;
+	struct redo *r = x->redo;
+	struct redo  copy = *r;
+	noh_msg m;
+
+	x->redo = r->next;
+	if (!x->redo)
+		x->redo_end = &x->redo;
+	mem_free(r, sizeof *r);
+	if (cell_refuses(c)) {
+		extra_refuse(w, c, &copy.msg);
+		return;
+	}
+	to_public(&m, &copy.msg);
+	m.flags = copy.flags;
+	m.status = copy.status;
+	m.ask = copy.ask;
+	serve_extra(w, c, &m, &copy.msg, true);
+}
+
+/* ── the system lane ── */
+
+static void serve_sys_message(struct worker *w, struct cell *c, struct sysmsg *n)
+{
+	struct msg owned = { .kind = n->kind, .len = n->len };
+	noh_msg m = { .kind = n->kind, .len = n->len, .status = n->status, .ask = n->token,
+		      .flags = NOH_MSG_ANSWER };
+
+	if (n->len > SYS_INLINE && n->len > MSG_INLINE) {
+		owned.body.big = n->body.big;
+		n->len = 0;              /* now ours */
+	} else if (n->len > SYS_INLINE) {
+		memcpy(owned.body.bytes, n->body.big, n->len);
+	} else {
+		memcpy(owned.body.bytes, n->body.bytes, n->len);
+	}
+	m.body = turn_body(&owned);
+	if (n->op == SYS_TIMER) {
+		m.flags = NOH_MSG_TIMER;
+		m.ask = 0;
+		if (!clock_take_schedule(w, c, n->token, &m.kind))
+			return;
+		owned.kind = m.kind;
+	} else if ((c->flags & CELL_WAITING) && c->ext->waits_for == n->token) {
+		c->flags &= (uint8_t)~CELL_WAITING;
+	}
+	count_one(&w->mine.port.types[load_relaxed(&c->type)].accepted, 1);
+	serve_extra(w, c, &m, &owned, false);
+}
+
+static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
+{
+	struct port *p = &w->mine.port;
+
+	if (n->gen != load_relaxed(&c->mailbox.gen)) {
+		node_undeliverable(p, n);
+		return;
+	}
+	switch (n->op) {
+	case SYS_ROOM:
+		c->flags &= (uint8_t)~CELL_BLOCKED;
+		break;
+	case SYS_ANSWER:
+	case SYS_TIMER:
+		if (!(c->flags & CELL_BROKEN))
+			serve_sys_message(w, c, n);
+		break;
+	case SYS_ACTIVATE:
+		(void)pending_complete(p, n->token, c->flags & CELL_BROKEN ? NOH_EFAILED : NOH_OK, NULL,
+				       0);
+		break;
+	case SYS_DEACTIVATE:
+		if (!cell_ext(c)) {
+			(void)pending_complete(p, n->token, NOH_ENOMEM, NULL, 0);
+			break;
+		}
+		c->flags |= CELL_STOP;
+		if (n->status) {
+			c->ext->forced = true;
+			c->flags |= CELL_EXTRA;
+		}
+		n->next = c->ext->goodbyes;
+		c->ext->goodbyes = n;
+		return;                          /* answered when it is gone */
+	}
+	node_free(p, n);
+}
+
+void extra_sys_lane(struct worker *w, struct cell *c)
+{
+	struct sysmsg *list = mailbox_sys_take(&c->mailbox);
+
+	for (struct sysmsg *n = list; n; n = n->next)
+		if (n->op == SYS_SPAWN && n->gen == load_relaxed(&c->mailbox.gen) && cell_ext(c))
+			c->ext->parent = (noh_actor){ n->token };
+	if (list && load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN))
+		serve_activate(w, c);
+	while (list) {
+		struct sysmsg *next = list->next;
+
+		serve_sys(w, c, list);
+		list = next;
+	}
+}

@@ -1,0 +1,162 @@
+/* sched/sweep.c - who has been idle for too long, and who goes when memory is short.
+ *
+ * Chunks of cells are swept; each knows a time before which a sweep finds nothing, so an idle box sweeps
+ * nothing, and no actor carries a timer for this.
+ */
+#include "sched/sched.h"
+
+#define ACTOR_BYTES 128     /* about what one that goes gives back */
+
+static bool lower(atomic_u64 *at, uint64_t to)
+{
+	uint64_t now = load_relaxed(at);
+
+	while (to < now)
+		if (cas_seq_cst(at, &now, to))
+			return true;
+	return false;
+}
+
+void life_note_idle(struct sched *s, struct cell *c, struct type *t, uint64_t now_ds)
+{
+	if (t->idle_ds == UINT32_MAX)
+		return;
+	(void)lower(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS], now_ds + t->idle_ds);
+	/* Worker 0 sleeps no longer than to the next sweep; if it sleeps already, it must hear of it. */
+	if (lower(&s->next_sweep_ds, now_ds + t->idle_ds) && sched_self() != &s->workers[0])
+		park_wake(&s->workers[0].shared.park);
+}
+
+/* Claim c if it is idle and `older` than that; it stops when it runs. */
+static bool send_home(struct worker *w, struct cell *c)
+{
+	uint32_t gen = load_acquire(&c->mailbox.gen);
+
+	if (!mailbox_claim(&c->mailbox, gen))
+		return false;
+	c->flags |= CELL_STOP;
+	sched_enqueue(&w->mine.port, c);
+	return true;
+}
+
+static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, uint32_t max_age,
+			    uint64_t most, uint64_t *next)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t end = load_relaxed(&s->cells.shared.fresh), sent = 0;
+	uint32_t from = chunk * CHUNK_CELLS;
+
+	if (from == 0)
+		from = 1;
+	if (end > (chunk + 1) * CHUNK_CELLS)
+		end = (chunk + 1) * CHUNK_CELLS;
+	for (uint32_t n = from; n < end && sent < most; n++) {
+		struct cell *c = cell_at(s, n);
+		uint64_t due;
+		uint32_t idle;
+
+		if (mb_state(load_relaxed(&c->mailbox.word)) == MB_DEAD)
+			continue;
+		idle = cell_type(s, c)->idle_ds;
+		if (idle == UINT32_MAX && max_age == UINT32_MAX)
+			continue;
+		due = (uint64_t)load_relaxed(&c->last_active) + (idle < max_age ? idle : max_age);
+		if (due <= now_ds && send_home(w, c))
+			sent++;
+		else if (due < *next)
+			*next = due > now_ds ? due : now_ds + 1;
+	}
+	return sent;
+}
+
+/* One worker at a time, or several would send home what one is enough for. */
+static bool is_reliever(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t who = load_relaxed(&s->reliever), me = w->fixed.index + 1;
+
+	if (who == me)
+		return true;
+	return (who == 0 || load_relaxed(&s->workers[who - 1].shared.stuck) ||
+		load_relaxed(&s->workers[who - 1].shared.park.asleep)) &&
+	       cas_acq_rel(&s->reliever, &who, me);
+}
+
+/* Over budget: a clock hand goes round and sends home what is older than a limit, which halves with
+ * each round; at zero it sends home whoever is idle. Returns 0 when there is nothing to be done. */
+static uint32_t relieve(struct worker *w, uint64_t now_ds)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent;
+	uint32_t age = load_relaxed(&s->evict_age_ds);
+	uint64_t none = UINT64_MAX, bytes = sched_bytes(s);
+
+	if (bytes <= s->memory_budget) {
+		if (age != UINT32_MAX)
+			store_relaxed(&s->evict_age_ds, UINT32_MAX);
+		return 0;
+	}
+	if (!is_reliever(w))
+		return 0;
+	if (runq_length(&w->runq))
+		return 1;                        /* let those go first that are on their way */
+	if (age == UINT32_MAX)
+		store_relaxed(&s->evict_age_ds, age = 600);
+	sent = sweep_chunk(w, w->mine.sweep_at % chunks, now_ds, age,
+			   (bytes - s->memory_budget) / ACTOR_BYTES + 1, &none);
+	count_one(&w->mine.port.evicted, sent);
+	if (++w->mine.sweep_at % chunks == 0)
+		store_relaxed(&s->evict_age_ds, age / 2);
+	return sent ? sent : age > 0;
+}
+
+uint32_t life_sweep(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint64_t now_ds = w->mine.now_ms / 100, soonest = UINT64_MAX;
+	uint32_t chunks, sent = 0;
+
+	if (s->memory_budget)
+		sent = relieve(w, now_ds);
+	if (now_ds < load_relaxed(&s->next_sweep_ds))
+		return sent;
+	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
+	chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1;
+	for (uint32_t i = 0; i < chunks; i++) {
+		uint64_t due = load_relaxed(&s->chunk_due_ds[i]);
+
+		if (due <= now_ds) {
+			uint64_t next = UINT64_MAX;
+
+			store_relaxed(&s->chunk_due_ds[i], UINT64_MAX);
+			sent += sweep_chunk(w, i, now_ds, UINT32_MAX, UINT64_MAX, &next);
+			/* Actors come and go all the time: not every one gets a sweep of its own. */
+			if (next != UINT64_MAX && next < now_ds + s->min_idle_ds / 16)
+				next = now_ds + s->min_idle_ds / 16;
+			(void)lower(&s->chunk_due_ds[i], next);
+			due = next;
+		}
+		if (due < soonest)
+			soonest = due;
+	}
+	(void)lower(&s->next_sweep_ds, soonest);
+	return sent;
+}
+
+uint32_t life_sweep_all(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1;
+	uint32_t chunk, sent = 0;
+
+	while (sent < CHUNK_CELLS && load_relaxed(&s->sweep_next) < chunks) {
+		chunk = add_relaxed(&s->sweep_next, 1);
+		if (chunk >= chunks)
+			break;
+		uint32_t end = load_relaxed(&s->cells.shared.fresh);
+		for (uint32_t n = chunk * CHUNK_CELLS; n < (chunk + 1) * CHUNK_CELLS && n < end; n++)
+			if (n && mb_state(load_relaxed(&cell_at(s, n)->mailbox.word)) == MB_IDLE)
+				sent += send_home(w, cell_at(s, n));
+	}
+	return sent;
+}

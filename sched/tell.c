@@ -1,0 +1,341 @@
+/* sched/tell.c - what a hook sends: messages, asks, children. Noted now, done at the turn's end.
+ *
+ * The full mode of the receiver's mailbox acts here, at the send call.
+ */
+#include "sched/turn.h"
+
+#include <string.h>
+
+/* How many messages this turn has for `cell` already; this one is counted, too. A small direct-mapped
+ * table: two actors that share a place make each other's count too small, never wrong by more than
+ * what one turn may send. */
+static ALWAYS_INLINE uint32_t sends_to(noh_turn *t, uint32_t cell)
+{
+	uint64_t turn = load_relaxed(&t->worker->shown.counts.turns);
+	struct pending_sends *e = &t->worker->mine.sends[cell % PENDING_TABLE];
+
+	if (t->fx->count == 1) {            /* the first was not counted */
+		uint32_t first = t->fx->list[0].cell;
+
+		t->worker->mine.sends[first % PENDING_TABLE] =
+			(struct pending_sends){ .turn = turn, .cell = first, .count = 1 };
+	}
+	if (__builtin_expect(e->cell != cell || e->turn != turn, 0))
+		*e = (struct pending_sends){ .turn = turn, .cell = cell };
+	return e->count++;
+}
+
+static ALWAYS_INLINE void sends_back(noh_turn *t, uint32_t cell)
+{
+	t->worker->mine.sends[cell % PENDING_TABLE].count--;
+}
+
+static void note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen)
+{
+	if (*on == 0 && cell_at(t->sched, cell) != t->cell) {
+		*on = cell;
+		*on_gen = gen;
+		t->so_far.flags |= TURN_RESTS;
+	}
+}
+
+static int no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n)
+{
+	if (ty->pub.full_mode == NOH_DROP_OLDEST)
+		return NOH_OK;
+	if (ty->pub.full_mode == NOH_BLOCK) {
+		if (n < (int64_t)ty->hard) {
+			note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, gen);
+			return NOH_OK;
+		}
+		note_full(t, &t->so_far.full_on, &t->so_far.full_gen, number, gen);
+	}
+	count_one(&t->worker->mine.port.types[ty->index].refused, 1);
+	return NOH_FULL;
+}
+
+/* The mailbox's full mode acts here, at the send call. */
+static ALWAYS_INLINE int room_for(noh_turn *t, struct cell *c, struct type *ty, uint32_t number, uint32_t gen,
+		    uint64_t word)
+{
+	int64_t n = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
+
+	if (t->fx->count)
+		n += sends_to(t, number);
+	if (__builtin_expect(n < (int64_t)ty->capacity, 1))
+		return NOH_OK;
+	return no_room(t, ty, number, gen, n);
+}
+
+static int check_kind(struct type *ty, uint32_t kind)
+{
+	if (!ty->pub.kinds)
+		return NOH_OK;
+	if (kind >= ty->pub.kind_count)
+		return error_set(NOH_EKIND, "type %s has no message kind %u: it has %u", ty->name, kind,
+				 ty->pub.kind_count);
+	if (ty->pub.kinds[kind].flags & NOH_KIND_TIMER)
+		return error_set(NOH_EKIND, "kind %s of type %s comes from its own schedule only",
+				 ty->pub.kinds[kind].name ? ty->pub.kinds[kind].name : "?", ty->name);
+	return NOH_OK;
+}
+
+static int gone(void)
+{
+	return error_set(NOH_EGONE, "the reference is stale: its actor went back to storage; send to "
+			 "its address");
+}
+
+static int too_big(struct sched *s, size_t len)
+{
+	return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len, s->max_message);
+}
+
+static int no_memory(noh_turn *t, size_t len)
+{
+	return error_set(NOH_ENOMEM, "%s: no memory for a message of %zu bytes (%u in this turn so far)",
+			 noh_address(t), len, t->fx->count);
+}
+
+static ALWAYS_INLINE int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,
+		size_t len, uint64_t reply)
+{
+	struct sched *s = t->sched;
+	struct cell  *c = cell_at(s, number);
+	uint64_t      word = load_acquire(&c->mailbox.word);
+	int           rc;
+
+	if (__builtin_expect(load_relaxed(&c->mailbox.gen) != gen || mb_state(word) == MB_DEAD, 0))
+		return gone();
+	struct type *ty = cell_type(s, c);
+
+	if (ty->pub.kinds && (rc = check_kind(ty, kind)) != NOH_OK)
+		return rc;
+	if (__builtin_expect(len > s->max_message, 0))
+		return too_big(s, len);
+	struct effect *e = effect_new(t);
+
+	if (__builtin_expect(!e, 0))
+		return no_memory(t, len);
+	rc = room_for(t, c, ty, number, gen, word);
+	if (__builtin_expect(rc != NOH_OK, 0))
+		return rc;
+	if (__builtin_expect(!set_body(&e->msg, body, len), 0))
+		return no_memory(t, len);
+	e->cell = number;
+	e->gen = gen;
+	e->msg.kind = kind;
+	e->msg.reply = reply;
+	t->fx->count++;
+	return NOH_OK;
+}
+
+static inline bool ref_valid(noh_turn *t, noh_actor to)
+{
+	return ref_number(to) != 0 && ref_number(to) < load_relaxed(&t->sched->cells.shared.fresh);
+}
+
+static __attribute__((noinline)) int tell_slowly(noh_turn *t, noh_actor to, uint32_t kind,
+						  const void *body, size_t len)
+{
+	if (t->so_far.flags & TURN_READONLY)
+		return turn_read_only(t);
+	if (!ref_valid(t, to))
+		return error_set(NOH_EINVAL, "a reference to nobody");
+	return tell(t, ref_number(to), ref_gen(to), kind, body, len, 0);
+}
+
+static ALWAYS_INLINE void put_tell(struct effect *e, noh_actor to, uint32_t kind, const void *body,
+				   size_t len)
+{
+	memcpy(&e->cell, &to.bits, 8);       /* cell and gen: a reference, in this order */
+	e->msg.kind = kind;
+	e->msg.len = (uint32_t)len;
+	e->msg.reply = 0;
+	copy_small(e->msg.body.bytes, body, len);
+}
+
+/* Messages that wait, and 2^33 - 1 for the instant in which the runner's head is ahead. */
+static ALWAYS_INLINE uint64_t waiting_now(struct cell *c)
+{
+	return (load_acquire(&c->mailbox.word) - load_relaxed(&c->mailbox.head)) & MB_TAIL_MASK;
+}
+
+/* The same for a turn that has sent something already. */
+static __attribute__((noinline)) int tell_more(noh_turn *t, noh_actor to, uint32_t kind,
+						const void *body, size_t len)
+{
+	struct sched   *s = t->sched;
+	uint32_t        number = ref_number(to);
+	struct cell    *c = cell_at(s, number);
+	struct effects *fx = t->fx;
+	struct type    *ty;
+	uint64_t        n;
+
+	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || fx->count == fx->room ||
+			     len > MSG_INLINE || number >= load_relaxed(&s->cells.shared.fresh) ||
+			     load_relaxed(&c->mailbox.gen) != ref_gen(to), 0))
+		return tell_slowly(t, to, kind, body, len);
+	ty = cell_type(s, c);
+	n = waiting_now(c) + sends_to(t, number);
+	if (__builtin_expect(n >= ty->short_capacity, 0)) {
+		if (ty->pub.full_mode != NOH_BLOCK || n >= ty->hard || ty->short_capacity == 0) {
+			sends_back(t, number);
+			return tell_slowly(t, to, kind, body, len);
+		}
+		note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, ref_gen(to));
+	}
+	put_tell(&fx->list[fx->count++], to, kind, body, len);
+	return NOH_OK;
+}
+
+/* A short message to an actor that has room, the first of its turn: everything else goes slower. */
+int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	struct sched   *s = t->sched;
+	uint32_t        number = ref_number(to);
+	struct cell    *c = cell_at(s, number);
+	struct effects *fx = t->fx;
+
+	if (fx->count)
+		return tell_more(t, to, kind, body, len);
+	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || len > MSG_INLINE ||
+			     number >= load_relaxed(&s->cells.shared.fresh) ||
+			     load_relaxed(&c->mailbox.gen) != ref_gen(to) ||
+			     waiting_now(c) >= cell_type(s, c)->short_capacity, 0))
+		return tell_slowly(t, to, kind, body, len);
+	put_tell(fx->list, to, kind, body, len);
+	fx->count = 1;
+	return NOH_OK;
+}
+
+static bool note_address(noh_turn *t, const char *address, size_t len)
+{
+	struct letters *l = &t->letters;
+	struct letter   head = { t->fx->count, (uint32_t)len };
+	uint32_t        need = (uint32_t)(sizeof head + len);
+
+	if (t->so_far.letters + need > l->room) {
+		uint32_t room = (t->so_far.letters + need) * 2;
+		char *bytes = mem_alloc(room);
+
+		if (!bytes)
+			return false;
+		if (t->so_far.letters)
+			memcpy(bytes, l->bytes, t->so_far.letters);
+		mem_free(l->bytes, l->room);
+		l->bytes = bytes;
+		l->room = room;
+	}
+	memcpy(l->bytes + t->so_far.letters, &head, sizeof head);
+	memcpy(l->bytes + t->so_far.letters + sizeof head, address, len);
+	t->so_far.letters += need;
+	return true;
+}
+
+static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t *gen)
+{
+	struct cell *c;
+	int rc;
+
+	if (t->so_far.flags & TURN_READONLY)
+		return turn_read_only(t);
+	rc = sched_resolve(&t->worker->mine.port, address, strlen(address), &c, gen);
+	if (rc == NOH_OK)
+		*number = cell_number(t->sched, c);
+	if (rc == NOH_OK && !note_address(t, address, strlen(address)))
+		return error_set(NOH_ENOMEM, "no memory for a message to %s", address);
+	return rc;
+}
+
+int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
+{
+	uint32_t number = 0, gen = 0;
+	int rc;
+
+	do {
+		rc = resolve(t, address, &number, &gen);
+		if (rc == NOH_OK)
+			rc = tell(t, number, gen, kind, body, len, 0);
+	} while (rc == NOH_EGONE);
+	return rc;
+}
+
+static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,
+	       size_t len, const noh_ask_options *o, uint64_t *number_out)
+{
+	uint32_t timeout = o && o->timeout_ms ? o->timeout_ms : 30000;
+	uint64_t token;
+	int rc;
+
+	if (o && o->wait && t->so_far.wait_token)
+		return error_set(NOH_EINVAL, "%s: a turn can wait for one answer only", noh_address(t));
+	token = pending_ask(t->worker, t->cell, o ? o->answer_kind : 0, clock_due(t->sched, timeout));
+	if (!token)
+		return error_set(NOH_ENOMEM, "no memory for another ask");
+	rc = tell(t, number, gen, kind, body, len, token);
+	if (rc != NOH_OK) {
+		pending_drop(&t->worker->mine.port, token);
+		return rc;
+	}
+	if (o && o->wait) {
+		if (!cell_ext(t->cell)) {
+			t->fx->count--;
+			msg_free_body(&t->fx->list[t->fx->count].msg);
+			pending_drop(&t->worker->mine.port, token);
+			return error_set(NOH_ENOMEM, "no memory to wait for an answer");
+		}
+		t->so_far.wait_token = token;
+		t->so_far.flags |= TURN_RESTS;
+		t->so_far.wait_on = number;
+	}
+	if (number_out)
+		*number_out = token;
+	return NOH_OK;
+}
+
+int noh_ask(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len,
+	    const noh_ask_options *o, uint64_t *number)
+{
+	if (t->so_far.flags & TURN_READONLY)
+		return turn_read_only(t);
+	if (!ref_valid(t, to))
+		return error_set(NOH_EINVAL, "a reference to nobody");
+	return ask(t, ref_number(to), ref_gen(to), kind, body, len, o, number);
+}
+
+int noh_ask_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len,
+	       const noh_ask_options *o, uint64_t *number)
+{
+	uint32_t cell = 0, gen = 0;
+	int rc;
+
+	do {
+		rc = resolve(t, address, &cell, &gen);
+		if (rc == NOH_OK)
+			rc = ask(t, cell, gen, kind, body, len, o, number);
+	} while (rc == NOH_EGONE);
+	return rc;
+}
+
+int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
+{
+	uint32_t cell = 0, gen = 0;
+	int rc = resolve(t, address, &cell, &gen);
+	struct effect *e;
+
+	if (rc != NOH_OK)
+		return rc;
+	e = effect_new(t);
+	if (!e)
+		return error_set(NOH_ENOMEM, "no memory to spawn %s", address);
+	e->cell = cell;
+	e->gen = gen;
+	e->msg.reply = noh_self(t).bits;
+	e->msg.len = FX_SPAWN;
+	t->so_far.flags |= TURN_SPAWNS;
+	t->fx->count++;
+	if (child)
+		*child = ref_make(cell, gen);
+	return NOH_OK;
+}

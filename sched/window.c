@@ -1,0 +1,127 @@
+/* sched/window.c - messages looked at together: batches (on_batch) and coalescing (MB-07).
+ *
+ * What waits is taken, up to a window; superseded messages go, the rest is handled in batches or one by
+ * one. If the actor has to rest in between, what is left of the window is kept for later, in order.
+ */
+#include "sched/serve.h"
+
+struct coalesce { uint64_t key, revision; bool is, gone; };
+
+/* Of the messages with one key only the highest revision stays, the latest of equals (MB-07). */
+static uint32_t coalesce(struct worker *w, struct type *t, struct slot **slots, uint32_t n)
+{
+	struct coalesce of[WINDOW_MAX];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct msg *m = &slots[i]->msg;
+
+		of[i].gone = false;
+		of[i].is = t->pub.kinds && m->kind < t->pub.kind_count &&
+			   (t->pub.kinds[m->kind].flags & NOH_KIND_COALESCE);
+		if (!of[i].is)
+			continue;
+		t->pub.kinds[m->kind].coalesce(turn_body(m), m->len, &of[i].key, &of[i].revision);
+		for (uint32_t j = 0; j < i; j++) {
+			if (of[j].gone || !of[j].is || slots[j]->msg.kind != m->kind ||
+			    of[j].key != of[i].key)
+				continue;
+			if (of[j].revision > of[i].revision)
+				of[i].gone = true;
+			else
+				of[j].gone = true;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (of[i].gone) {
+			count_one(&w->mine.port.types[t->index].coalesced, 1);
+			msg_dispose(&w->mine.port, &slots[i]->msg, NOH_OK);
+			mailbox_release(slots[i]);
+		} else {
+			slots[kept++] = slots[i];
+		}
+	}
+	return kept;
+}
+
+static void window_done(struct slot **slots, const noh_msg *msgs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (msgs[i].len > MSG_INLINE)
+			mem_free(slots[i]->msg.body.big, msgs[i].len);
+		mailbox_release(slots[i]);
+	}
+}
+
+/* The actor cannot go on with the rest of the window now. */
+static void window_keep(struct worker *w, struct cell *c, uint32_t from, uint32_t n)
+{
+	for (uint32_t i = from; i < n; i++) {
+		extra_keep(w, c, &w->mine.msgs[i], &w->mine.window[i]->msg, false);
+		mailbox_release(w->mine.window[i]);
+	}
+}
+
+static uint32_t serve_part(struct worker *w, struct cell *c, uint32_t at, uint32_t n, bool retry)
+{
+	int rc = serve_turn(w, c, &w->mine.msgs[at], n, retry);
+
+	if (rc == NOH_FULL || (rc < 0 && retry)) {
+		if (rc == NOH_FULL)
+			after_turn(w, c, rc);
+		return 0;
+	}
+	window_done(&w->mine.window[at], &w->mine.msgs[at], n);
+	after_turn(w, c, rc);
+	return n;
+}
+
+/* Messages that only read are not mixed with others in a batch. */
+static uint32_t batch_length(struct worker *w, struct type *t, uint32_t at, uint32_t n)
+{
+	uint32_t part = 1;
+
+	if (t->reads && type_reads(t, w->mine.msgs[at].kind))
+		return 1;
+	while (at + part < n && part < BATCH_MAX &&
+	       !(t->reads && type_reads(t, w->mine.msgs[at + part].kind)))
+		part++;
+	return part;
+}
+
+static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t n)
+{
+	uint32_t at = 0;
+
+	if (t->coalesces)
+		n = coalesce(w, t, w->mine.window, n);
+	for (uint32_t i = 0; i < n; i++)
+		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
+	while (at < n && !cell_rests(c)) {
+		uint32_t part = t->pub.on_batch ? batch_length(w, t, at, n) : 1, end;
+
+		if (part > 1 && serve_part(w, c, at, part, true)) {
+			at += part;
+			continue;
+		}
+		/* One message, or a batch that failed: message by message. */
+		end = at + part;
+		while (at < end && !cell_rests(c) && serve_part(w, c, at, 1, false))
+			at++;
+		if (at < end)
+			break;
+	}
+	window_keep(w, c, at, n);
+}
+
+uint32_t window_serve(struct worker *w, struct cell *c, struct type *t, struct slot *first)
+{
+	uint32_t n = 1, max = t->coalesces ? WINDOW_MAX : BATCH_MAX;
+
+	w->mine.window[0] = first;
+	while (n < max && mailbox_take(&c->mailbox, &w->mine.port.room, t->shared,
+				       &w->mine.window[n]) == MB_TAKEN)
+		n++;
+	serve_all(w, c, t, n);
+	return n;
+}
