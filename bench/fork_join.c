@@ -69,7 +69,7 @@ void bench_fork_join_create(struct bench_run *r)
 }
 
 /* ── fork-join-throughput ─────────────────────────────────────────────────────────────────── */
-enum { HANDS = 60, ROUNDS = 4 };     /* rounds in one turn of the foreman */
+enum { HANDS = 60, ROUNDS = 16 };     /* rounds in one turn of the foreman */
 
 struct works { noh_actor hands[HANDS], gather; uint64_t n; };
 struct foreman { uint64_t left; };

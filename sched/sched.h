@@ -150,7 +150,7 @@ struct worker {
 	alignas(CACHE_LINE) struct {
 		struct port      port;
 		struct noh_turn  turn;
-		struct effects   fx[2];
+		struct effects   fx[2], sorted;    /* sorted: scratch of a large commit */
 		void            *scratch;
 		struct pending_sends sends[PENDING_TABLE];
 		struct slot     *window[WINDOW_MAX];

@@ -212,12 +212,61 @@ static uint32_t publish_run(struct worker *w, struct effect *e, uint32_t most)
 	return 1;
 }
 
+#define GROUPS 128
+#define GROUP_FROM 32           /* fewer effects are not worth it */
+
+/* Bring the messages of a large turn together by receiver, each receiver's in the order sent, so that
+ * they go in as runs. Order between receivers is nobody's to see: all of it happens at once. NULL: too
+ * many receivers, no memory, or addresses are noted by place. */
+static struct effect *group_by_receiver(struct worker *w, const struct effect *list, uint32_t count)
+{
+	struct { uint32_t cell, at; } groups[GROUPS];
+	struct effects *sorted = &w->mine.sorted;
+	uint32_t used = 0, at = 0;
+
+	if (w->mine.turn.so_far.letters || list[0].cell == list[1].cell)
+		return NULL;
+	while (sorted->room < count)
+		if (!effects_grow(sorted))
+			return NULL;
+	for (uint32_t g = 0; g < GROUPS; g++)
+		groups[g].cell = UINT32_MAX;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t g = list[i].cell % GROUPS;
+
+		if (groups[g].cell != list[i].cell) {
+			if (groups[g].cell != UINT32_MAX)
+				return NULL;             /* two receivers in one place */
+			groups[g].cell = list[i].cell;
+			groups[g].at = 0;
+			used++;
+		}
+		groups[g].at++;
+	}
+	if (used * 2 > count)
+		return NULL;                             /* nearly all different */
+	for (uint32_t g = 0; g < GROUPS; g++) {
+		uint32_t n = groups[g].cell == UINT32_MAX ? 0 : groups[g].at;
+
+		groups[g].at = at;
+		at += n;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		sorted->list[groups[list[i].cell % GROUPS].at++] = list[i];
+	return sorted->list;
+}
+
 void turn_publish(struct worker *w, uint32_t count)
 {
 	struct effects *fx = w->mine.turn.fx;
+	struct effect  *list = fx->list, *grouped = NULL;
 
+	if (count >= GROUP_FROM)
+		grouped = group_by_receiver(w, list, count);
+	if (grouped)
+		list = grouped;
 	for (uint32_t i = 0; i < count; )
-		i += publish_run(w, &fx->list[i], count - i);
+		i += publish_run(w, &list[i], count - i);
 	fx->count = 0;
 }
 
@@ -285,6 +334,7 @@ void turn_free(struct worker *w)
 
 	for (int i = 0; i < 2; i++)
 		mem_free(w->mine.fx[i].list, w->mine.fx[i].room * sizeof(struct effect));
+	mem_free(w->mine.sorted.list, w->mine.sorted.room * sizeof(struct effect));
 	mem_free(t->ops, t->op_room * sizeof *t->ops);
 	mem_free(t->letters.bytes, t->letters.room);
 }
