@@ -211,7 +211,7 @@ bool pending_complete(struct port *p, uint64_t token, int status, const void *bo
 		void *user = e->user;
 
 		pending_free(p, token);
-		done(user, status, body, len);
+		done(user, status, body ? body : "", len);
 	}
 	return true;
 }
