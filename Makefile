@@ -30,7 +30,7 @@ all: $(OUT)/noh
 deps:
 	@tools/deps.sh build
 run: deps
-	@$(MAKE) --no-print-directory all && $(OUT)/noh demo
+	@$(MAKE) --no-print-directory -s all && $(OUT)/noh demo
 test:
 	@tests/run.sh
 stress:
