@@ -45,13 +45,7 @@ static int check_message(struct sched *s, struct type *t, uint32_t kind, size_t 
 	if (len > s->max_message)
 		return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len,
 				 s->max_message);
-	if (t->pub.kinds && kind >= t->pub.kind_count)
-		return error_set(NOH_EKIND, "type %s has no message kind %u: it has %u", t->name, kind,
-				 t->pub.kind_count);
-	if (t->pub.kinds && (t->pub.kinds[kind].flags & NOH_KIND_TIMER))
-		return error_set(NOH_EKIND, "kind %s of type %s comes from its own schedule only",
-				 t->pub.kinds[kind].name ? t->pub.kinds[kind].name : "?", t->name);
-	return NOH_OK;
+	return type_check_kind(t, kind);
 }
 
 /* ── sending ── */

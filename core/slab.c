@@ -53,11 +53,6 @@ void slab_close(struct slab *s)
 	s->fixed.base = NULL;
 }
 
-size_t slab_bytes(struct slab *s)
-{
-	return s->fixed.base ? (size_t)load_relaxed(&s->shared.fresh) * s->fixed.size : 0;
-}
-
 static uint32_t pop(struct slab *s)
 {
 	uint64_t top = load_acquire(&s->shared.free);

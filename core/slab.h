@@ -45,7 +45,6 @@ void slab_close(struct slab *s);
 uint32_t slab_refill(struct slab *s, struct slab_cache *c);   /* takes one; 0: none left */
 void slab_spill(struct slab *s, struct slab_cache *c);        /* makes room in a full cache */
 void slab_flush(struct slab *s, struct slab_cache *c);        /* gives all to the others    */
-size_t slab_bytes(struct slab *s);                            /* touched so far             */
 
 static inline void *slab_at(const struct slab *s, uint32_t number)
 {

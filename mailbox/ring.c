@@ -38,12 +38,3 @@ void rings_close(struct rings *rs)
 		if (rs->slab[c].fixed.base)
 			slab_close(&rs->slab[c]);
 }
-
-size_t rings_bytes(struct rings *rs)
-{
-	size_t sum = 0;
-
-	for (uint32_t c = 0; c < RING_CLASSES; c++)
-		sum += slab_bytes(&rs->slab[c]);
-	return sum;
-}

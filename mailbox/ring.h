@@ -68,7 +68,6 @@ struct ring_cache {
 
 bool rings_open(struct rings *rs, uint32_t most);    /* at most so many of each class */
 void rings_close(struct rings *rs);
-size_t rings_bytes(struct rings *rs);
 uint32_t ring_slots_log2(uint32_t class_no);
 
 static inline uint32_t ring_class(uint32_t id)

@@ -42,7 +42,7 @@ static bool bodies_ready(struct sched *s, uint32_t k)
 	return state == 2;
 }
 
-struct body *body_new(struct port *p, struct type *t, const struct address *a, uint64_t hash)
+static struct body *body_new(struct port *p, struct type *t, const struct address *a, uint64_t hash)
 {
 	size_t   bytes = body_bytes(t, a->id_len);
 	uint32_t k = body_class(bytes);
@@ -65,7 +65,7 @@ struct body *body_new(struct port *p, struct type *t, const struct address *a, u
 	return b;
 }
 
-void body_free(struct port *p, struct type *t, struct body *b)
+static void body_free(struct port *p, struct type *t, struct body *b)
 {
 	size_t   bytes = body_bytes(t, body_id_len(t, b));
 	uint32_t k = body_class(bytes);
@@ -191,10 +191,10 @@ void graves_close(struct port *p)
 
 /* ── birth: find the cell of an address, or make it ── */
 
-static bool is_it(struct sched *s, struct cell *c, struct type *t, const struct address *a)
+static bool is_it(struct cell *c, struct type *t, const struct address *a)
 {
 	return load_relaxed(&c->type) == t->index && body_id_len(t, c->body) == a->id_len &&
-	       memcmp(body_id(t, c->body), a->id, a->id_len) == 0 && s != NULL;
+	       memcmp(body_id(t, c->body), a->id, a->id_len) == 0;
 }
 
 /* In an epoch section. *dead: an entry for this address whose actor is gone. */
@@ -210,7 +210,7 @@ static struct cell *find(struct sched *s, struct type *t, const struct address *
 		struct cell *c = cell_at(s, n);
 		uint32_t g = load_acquire(&c->mailbox.gen);
 
-		if (!is_it(s, c, t, a))
+		if (!is_it(c, t, a))
 			continue;
 		if (mb_state(load_acquire(&c->mailbox.word)) != MB_DEAD) {
 			*gen = g;

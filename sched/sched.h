@@ -250,6 +250,7 @@ uint64_t sched_actors(struct sched *s);
 uint64_t sched_sum(struct sched *s, size_t port_offset);    /* of a counter in all ports */
 void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
 	NOH_PRINTF(4, 5);
+int type_check_kind(const struct type *t, uint32_t kind);   /* may others send it? NOH_EKIND */
 struct type *sched_find_type(struct sched *s, const char *name, size_t len);
 void sched_enqueue(struct port *p, struct cell *c);     /* it is BUSY: let it run */
 struct sysmsg *node_take(struct port *p, uint32_t op);  /* NULL: out of memory */
@@ -299,8 +300,6 @@ struct ext *cell_ext(struct cell *c);                      /* made if need be; N
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */
 void graves_empty_limbo(struct port *p);
 void life_discard(struct port *p, struct cell *c);         /* at the end: free it, whatever it is in */
-struct body *body_new(struct port *p, struct type *t, const struct address *a, uint64_t hash);
-void body_free(struct port *p, struct type *t, struct body *b);
 
 /* clockwork.c - the second word of a wheel entry says what the first is: the serial of a schedule
  * (then the first is a reference), or one of these. */

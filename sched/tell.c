@@ -67,7 +67,7 @@ static ALWAYS_INLINE int room_for(noh_turn *t, struct cell *c, struct type *ty, 
 	return no_room(t, ty, number, gen, n);
 }
 
-static int check_kind(struct type *ty, uint32_t kind)
+int type_check_kind(const struct type *ty, uint32_t kind)
 {
 	if (!ty->pub.kinds)
 		return NOH_OK;
@@ -109,7 +109,7 @@ static ALWAYS_INLINE int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32
 		return gone();
 	struct type *ty = cell_type(s, c);
 
-	if (ty->pub.kinds && (rc = check_kind(ty, kind)) != NOH_OK)
+	if (ty->pub.kinds && (rc = type_check_kind(ty, kind)) != NOH_OK)
 		return rc;
 	if (__builtin_expect(len > s->max_message, 0))
 		return too_big(s, len);
