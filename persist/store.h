@@ -1,7 +1,7 @@
 /* persist/store.h - where actors rest: address -> image, behind an interface (RT-24).
  *
- * An image is whatever bytes the box made of an actor. hash is the address's; a store may use it
- * but must not rely on it being unique.
+ * An image is whatever parts (record.h) the box made of an actor. hash is the address's; a store may
+ * use it but must not rely on it being unique.
  *
  * Owns     the stored images. What load hands out is the caller's: mem_free(image, len).
  * Threads  any, at once, for all but close. Operations on one address happen one after another.
@@ -16,12 +16,25 @@
 
 struct store;
 
+struct stored {
+	void    *image;          /* NULL with gone                                              */
+	size_t   len;
+	uint64_t seq;            /* of the actor's last record                                  */
+	uint64_t due;            /* epoch at which that record is durable; 0: long since        */
+	bool     gone;           /* erased: only seq and due mean something                     */
+	bool     fresh;          /* load: never activated since the start; its pending messages
+				    are among the parts                                         */
+};
+
 struct store_ops {
-	int (*load)(struct store *s, const char *address, size_t alen, uint64_t hash, void **image,
-		    size_t *len);
+	int (*load)(struct store *s, const char *address, size_t alen, uint64_t hash,
+		    struct stored *out);
 	int (*save)(struct store *s, const char *address, size_t alen, uint64_t hash,
-		    const void *image, size_t len);
-	int (*erase)(struct store *s, const char *address, size_t alen, uint64_t hash);
+		    const struct stored *in);
+	int (*idem_get)(struct store *s, const char *address, size_t alen, uint64_t hash,
+			const void *key, size_t klen, void **part, size_t *len, uint64_t *due);
+	int (*idem_put)(struct store *s, const char *address, size_t alen, uint64_t hash,
+			const void *key, size_t klen, const void *part, size_t len, uint64_t due);
 	bool (*may_have)(struct store *s, uint64_t hash);
 	uint64_t (*count)(struct store *s);
 	uint64_t (*bytes)(struct store *s);
@@ -32,27 +45,53 @@ struct store {
 	const struct store_ops *ops;
 };
 
-/* A store that lives and dies with the process. NOH_OK, NOH_ENOMEM. */
+/* A store that lives and dies with the process; seq and due are kept with the image, an erased actor
+ * leaves nothing. It has no idempotency keys (NOH_END). NOH_OK, NOH_ENOMEM. */
 int store_mem_open(struct store **s);
 
-/* NOH_OK with a copy of the image, NOH_END if there is none, NOH_ENOMEM. */
+/* What is durable in LMDB, and over it what is not folded yet (the overlay). boot_tag: the first epoch
+ * of this run; pending messages sent before it are handed out by the first load of their receiver. */
+struct db;
+int store_disk_open(struct store **s, struct db *db, uint64_t boot_tag);
+/* After a crash: the journal's tail up to `epoch`, the store's from now on; it goes when that is folded. */
+struct tail;
+void store_disk_set_tail(struct store *s, struct tail *tail, uint64_t epoch);
+/* The keeper has committed up to this epoch: overlay entries whose due is not above go, unless
+ * they changed meanwhile. */
+void store_disk_folded(struct store *s, uint64_t epoch);
+uint64_t store_disk_overlay_bytes(struct store *s);
+
+/* NOH_OK with a copy of the image, NOH_END if there is none, NOH_ENOMEM, NOH_ECORRUPT. An erased actor
+ * whose end is not folded yet is NOH_OK with gone. */
 static inline int store_load(struct store *s, const char *address, size_t alen, uint64_t hash,
-			     void **image, size_t *len)
+			     struct stored *out)
 {
-	return s->ops->load(s, address, alen, hash, image, len);
+	return s->ops->load(s, address, alen, hash, out);
 }
 
-/* In place of an older image, if any. NOH_OK, NOH_ENOMEM. */
+/* In place of an older image, if any; image is copied. A disk store keeps it in memory until it is
+ * folded, and not at all if in->due is folded already. NOH_OK, NOH_ENOMEM. */
 static inline int store_save(struct store *s, const char *address, size_t alen, uint64_t hash,
-			     const void *image, size_t len)
+			     const struct stored *in)
 {
-	return s->ops->save(s, address, alen, hash, image, len);
+	return s->ops->save(s, address, alen, hash, in);
 }
 
-/* NOH_OK, NOH_END if there is none. */
-static inline int store_erase(struct store *s, const char *address, size_t alen, uint64_t hash)
+/* A struct part_idem and the answer, and when that is durable. NOH_OK, NOH_END, NOH_ENOMEM,
+ * NOH_ECORRUPT. */
+static inline int store_idem_get(struct store *s, const char *address, size_t alen, uint64_t hash,
+				 const void *key, size_t klen, void **part, size_t *len,
+				 uint64_t *due)
 {
-	return s->ops->erase(s, address, alen, hash);
+	return s->ops->idem_get(s, address, alen, hash, key, klen, part, len, due);
+}
+
+/* The record with it was pushed: remember it until it is folded. */
+static inline int store_idem_put(struct store *s, const char *address, size_t alen, uint64_t hash,
+				 const void *key, size_t klen, const void *part, size_t len,
+				 uint64_t due)
+{
+	return s->ops->idem_put(s, address, alen, hash, key, klen, part, len, due);
 }
 
 /* Cheap. False: surely nothing is stored under this hash. True: look. */
@@ -61,7 +100,7 @@ static inline bool store_may_have(struct store *s, uint64_t hash)
 	return s->ops->may_have(s, hash);
 }
 
-/* Stored images, and the bytes they take. Exact when nobody else is at work. */
+/* Stored images, and the bytes of memory they take. Exact when nobody else is at work. */
 static inline uint64_t store_count(struct store *s)
 {
 	return s->ops->count(s);

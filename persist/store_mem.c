@@ -23,7 +23,7 @@
 
 struct image {
 	struct image *next;
-	uint64_t      hash;
+	uint64_t      hash, seq, due;
 	size_t        alen, len;
 	char          bytes[];           /* address, then image */
 };
@@ -127,31 +127,7 @@ static bool hang(struct shard *sh, struct image *fresh, struct image **old)
 	return true;
 }
 
-static int store_mem_save(struct store *s, const char *address, size_t alen, uint64_t hash,
-			  const void *image, size_t len)
-{
-	struct shard *sh = shard_of(s, hash);
-	struct image *fresh, *old;
-
-	if (len > PTRDIFF_MAX - sizeof *fresh - alen)
-		return NOH_ENOMEM;
-	fresh = mem_alloc(sizeof *fresh + alen + len);
-	if (!fresh)
-		return NOH_ENOMEM;
-	*fresh = (struct image){ .hash = hash, .alen = alen, .len = len };
-	memcpy(fresh->bytes, address, alen);
-	if (len)
-		memcpy(fresh->bytes + alen, image, len);
-	hold(sh);
-	bool done = hang(sh, fresh, &old);
-	let_go(sh);
-	struct image *rest = done ? old : fresh;
-
-	mem_free(rest, rest ? image_bytes(rest) : 0);
-	return done ? NOH_OK : NOH_ENOMEM;
-}
-
-static int store_mem_erase(struct store *s, const char *address, size_t alen, uint64_t hash)
+static int erase(struct store *s, const char *address, size_t alen, uint64_t hash)
 {
 	struct shard *sh = shard_of(s, hash);
 
@@ -166,12 +142,39 @@ static int store_mem_erase(struct store *s, const char *address, size_t alen, ui
 	}
 	let_go(sh);
 	mem_free(gone, gone ? image_bytes(gone) : 0);
-	return gone ? NOH_OK : NOH_END;
+	return NOH_OK;
+}
+
+static int store_mem_save(struct store *s, const char *address, size_t alen, uint64_t hash,
+			  const struct stored *in)
+{
+	struct shard *sh = shard_of(s, hash);
+	struct image *fresh, *old;
+
+	if (in->gone)
+		return erase(s, address, alen, hash);
+	if (in->len > PTRDIFF_MAX - sizeof *fresh - alen)
+		return NOH_ENOMEM;
+	fresh = mem_alloc(sizeof *fresh + alen + in->len);
+	if (!fresh)
+		return NOH_ENOMEM;
+	*fresh = (struct image){ .hash = hash, .seq = in->seq, .due = in->due, .alen = alen,
+				 .len = in->len };
+	memcpy(fresh->bytes, address, alen);
+	if (in->len)
+		memcpy(fresh->bytes + alen, in->image, in->len);
+	hold(sh);
+	bool done = hang(sh, fresh, &old);
+	let_go(sh);
+	struct image *rest = done ? old : fresh;
+
+	mem_free(rest, rest ? image_bytes(rest) : 0);
+	return done ? NOH_OK : NOH_ENOMEM;
 }
 
 /* Copy the image if it fits into room bytes. Its length, or SIZE_MAX if there is none. */
-static size_t copy_out(struct shard *sh, const char *address, size_t alen, uint64_t hash, void *to,
-		       size_t room)
+static size_t copy_out(struct shard *sh, const char *address, size_t alen, uint64_t hash,
+		       struct stored *to, size_t room)
 {
 	size_t len = SIZE_MAX;
 
@@ -180,33 +183,53 @@ static size_t copy_out(struct shard *sh, const char *address, size_t alen, uint6
 
 	if (at && *at) {
 		len = (*at)->len;
-		if (to && len == room)
-			memcpy(to, (*at)->bytes + alen, len);
+		to->seq = (*at)->seq;
+		to->due = (*at)->due;
+		if (to->image && len == room)
+			memcpy(to->image, (*at)->bytes + alen, len);
 	}
 	let_go(sh);
 	return len;
 }
 
 static int store_mem_load(struct store *s, const char *address, size_t alen, uint64_t hash,
-			  void **image, size_t *len)
+			  struct stored *out)
 {
 	struct shard *sh = shard_of(s, hash);
-	size_t room = copy_out(sh, address, alen, hash, NULL, 0);
+	size_t room;
 
+	*out = (struct stored){ .image = NULL };
+	room = copy_out(sh, address, alen, hash, out, 0);
 	while (room != SIZE_MAX) {
-		void *copy = mem_alloc(room);
-		if (!copy)
+		out->image = mem_alloc(room);
+		if (!out->image)
 			return NOH_ENOMEM;
-		size_t now = copy_out(sh, address, alen, hash, copy, room);
+		size_t now = copy_out(sh, address, alen, hash, out, room);
 		if (now == room) {
-			*image = copy;
-			*len = room;
+			out->len = room;
 			return NOH_OK;
 		}
-		mem_free(copy, room);            /* another image in the meantime */
+		mem_free(out->image, room);      /* another image in the meantime */
 		room = now;
 	}
 	return NOH_END;
+}
+
+/* Nothing of a box without a data directory survives, its keys least of all. */
+static int store_mem_idem_get(struct store *s, const char *address, size_t alen, uint64_t hash,
+			      const void *key, size_t klen, void **part, size_t *len, uint64_t *due)
+{
+	(void)s; (void)address; (void)alen; (void)hash; (void)key; (void)klen; (void)part; (void)len;
+	(void)due;
+	return NOH_END;
+}
+
+static int store_mem_idem_put(struct store *s, const char *address, size_t alen, uint64_t hash,
+			      const void *key, size_t klen, const void *part, size_t len, uint64_t due)
+{
+	(void)s; (void)address; (void)alen; (void)hash; (void)key; (void)klen; (void)part; (void)len;
+	(void)due;
+	return NOH_OK;
 }
 
 static bool store_mem_may_have(struct store *s, uint64_t hash)
@@ -252,7 +275,8 @@ static void store_mem_close(struct store *s)
 static const struct store_ops store_mem_ops = {
 	.load = store_mem_load,
 	.save = store_mem_save,
-	.erase = store_mem_erase,
+	.idem_get = store_mem_idem_get,
+	.idem_put = store_mem_idem_put,
 	.may_have = store_mem_may_have,
 	.count = store_mem_count,
 	.bytes = store_mem_bytes,

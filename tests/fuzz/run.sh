@@ -45,7 +45,7 @@ for t in "${targets[@]}"; do
 	dict=()
 	[ -e "tests/fuzz/$t.dict" ] && dict=(-dict="tests/fuzz/$t.dict")
 	printf '  FUZZ  %s, %s s\n' "$t" "$seconds"
-	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -lm -o "$out/$t"; then
+	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -llmdb -luring -lxxhash -lm -o "$out/$t"; then
 		failed=$((failed + 1))
 		continue
 	fi

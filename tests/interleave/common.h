@@ -54,7 +54,7 @@ static inline void open_rings(int threads)
 static inline void born(int box)
 {
 	w->state[box] = 0;
-	mailbox_born(&w->box[box]);
+	mailbox_born(&w->box[box], MB_IDLE);
 	b.gen[box] = PEEK(w->box[box].gen);
 }
 

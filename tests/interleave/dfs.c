@@ -172,7 +172,7 @@ void pause_here(void)
 	threads[me].seen = others;
 }
 
-/* park.c's only system call: sleep on a word while it has a value, wake who sleeps on it. */
+/* futex.c's only system call: sleep on a word while it has a value, wake who sleeps on it. */
 long fake_syscall(long number, ...)
 {
 	va_list args;
@@ -209,6 +209,7 @@ void *mem_aligned(size_t align, size_t bytes)
 	return arena.bytes + at;
 }
 
+void *mem_alloc(size_t bytes) { return mem_aligned(16, bytes); }
 void mem_free(void *p, size_t bytes) { (void)p; (void)bytes; }
 void *mem_reserve(size_t bytes) { (void)bytes; return mem_aligned(64, 8192); }
 void mem_unreserve(void *p, size_t bytes) { (void)p; (void)bytes; }
@@ -329,7 +330,7 @@ static uint64_t number(const char *arg) { return strtoull(strchr(arg, '=') + 1, 
 
 int main(int argc, char **argv)
 {
-	const struct a_case *all[] = { mailbox_cases, lane_cases, sched_cases };
+	const struct a_case *all[] = { mailbox_cases, lane_cases, sched_cases, journal_cases };
 	int names = 0;
 
 	for (int i = 1; i < argc; i++) {

@@ -21,8 +21,10 @@ static long fake_syscall(long number, atomic_u32 *word, int op, uint32_t value, 
 #include "mailbox/mailbox.c"
 #include "mailbox/ring.c"
 #include "core/slab.c"
+#include "core/futex.c"
 #include "sched/runq.c"
 #include "sched/park.c"
+#include "persist/gather.c"
 
 struct world *w;
 uint64_t ring_life;
@@ -30,6 +32,7 @@ uint64_t ring_life;
 #include "tests/interleave/mailbox_cases.c"
 #include "tests/interleave/lane_cases.c"
 #include "tests/interleave/sched_cases.c"
+#include "tests/interleave/journal_cases.c"
 
 /* ── sites ─────────────────────────────────────────────────────────────────────────────────────── */
 static struct { char where[128]; char order[16]; site *sites; } weaken;
@@ -101,6 +104,7 @@ void *mem_aligned(size_t, size_t)
 	a->older = NULL;
 	return arena.array[arena.arrays++] = a;
 }
+void *mem_alloc(size_t) { return NULL; }
 void mem_free(void *, size_t) {}
 void rings_construct(struct rings *rs, uint32_t class_no, uint32_t numbers)
 {
@@ -210,7 +214,7 @@ static unsigned long long number(const char *arg) { return strtoull(strchr(arg, 
 
 int main(int argc, char **argv)
 {
-	const a_case *all[] = { mailbox_cases, lane_cases, sched_cases };
+	const a_case *all[] = { mailbox_cases, lane_cases, sched_cases, journal_cases };
 	int           names = 0;
 	bool          ok = true;
 

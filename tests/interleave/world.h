@@ -14,6 +14,7 @@
 #include "core/slab.h"
 #include "mailbox/inbox.h"
 #include "mailbox/mailbox.h"
+#include "persist/gather.h"
 #include "sched/park.h"
 #ifndef __cplusplus
 #include "sched/hands.h"       /* its entries are read in place: not for Relacy's atomics */
@@ -47,6 +48,11 @@ struct world {
 	struct park       park;
 	struct sysmsg     node[NODES_MAX];
 	atomic_u32        flag[4];
+	struct gather     gather;
+	struct gather_ring gather_ring[2];
+	uint8_t           gather_bytes[2][48];
+	PLAIN(uint32_t)   gather_mark[2][2];
+	atomic_u64        durable;
 };
 extern struct world *w;
 
@@ -59,7 +65,7 @@ struct a_case {
 	void      (*watch)(void);
 	unsigned    bound, full_bound;   /* preemptions to try in all ways: quick, full */
 };
-extern const struct a_case mailbox_cases[], lane_cases[], sched_cases[];
+extern const struct a_case mailbox_cases[], lane_cases[], sched_cases[], journal_cases[];
 
 /* Provided by the backend. */
 #define CHECK(claim) ((claim) ? (void)0 : check_failed(#claim, __FILE__, __LINE__))

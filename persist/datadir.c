@@ -1,0 +1,348 @@
+#include "persist/datadir.h"
+
+#include "core/error.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define NAME "noh.dir"
+#define UNFINISHED "noh.dir.tmp"
+#define TITLE "noh data directory\n"
+
+static int at_path(char *out, const char *dir, const char *name)
+{
+	int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+
+	return n < PATH_MAX ? NOH_OK : error_set(NOH_EINVAL, "the path %s is too long", dir);
+}
+
+static int refused(const char *what, const char *path)
+{
+	int code = errno == ENOSPC ? NOH_ENOSPC : NOH_ESYSTEM;
+
+	return error_set(code, "%s %s: %s", what, path, strerror(errno));
+}
+
+/* ── the text ── */
+
+static int make_text(const struct datadir *d, char *text, size_t room)
+{
+	int n = snprintf(text, room, TITLE "format %u\nid %016" PRIx64 "\nseed %016" PRIx64
+			 "\norder little\n", d->format, d->id, d->seed);
+
+	return n + snprintf(text + n, room - (size_t)n, "sum %016" PRIx64 "\n",
+			    XXH3_64bits(text, (size_t)n));
+}
+
+static int parse_text(struct datadir *d, const char *text, const char *path)
+{
+	const char *sum_at = strstr(text, "\nsum ");
+	char again[512];
+
+	if (strncmp(text, TITLE, sizeof TITLE - 1) || !sum_at ||
+	    strtoull(sum_at + 5, NULL, 16) != XXH3_64bits(text, (size_t)(sum_at + 1 - text)))
+		return error_set(NOH_ECORRUPT, "%s is damaged; restore it from a backup", path);
+	if (sscanf(text, TITLE "format %u\n", &d->format) != 1 || d->format != DATADIR_FORMAT)
+		return error_set(NOH_EVERSION, "%s has format %u, this program reads %u; use the "
+				 "version that wrote it", path, d->format, DATADIR_FORMAT);
+	if (!strstr(text, "\norder little\n"))
+		return error_set(NOH_EVERSION, "%s was written on a machine of another byte order; "
+				 "this one is little-endian", path);
+	sscanf(text, TITLE "format %*u\nid %" SCNx64 "\nseed %" SCNx64 "\n", &d->id, &d->seed);
+	make_text(d, again, sizeof again);
+	return strcmp(again, text) == 0 ? NOH_OK :
+	       error_set(NOH_ECORRUPT, "%s is damaged; restore it from a backup", path);
+}
+
+/* NOH_END: there is no such file. */
+static int read_text(struct datadir *d)
+{
+	char path[PATH_MAX], text[512];
+	int rc = at_path(path, d->path, NAME);
+
+	if (rc != NOH_OK)
+		return rc;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return errno == ENOENT ? NOH_END : refused("open", path);
+	ssize_t n = read(fd, text, sizeof text - 1);
+
+	close(fd);
+	if (n < 0)
+		return refused("read", path);
+	text[n] = 0;
+	return strlen(text) == (size_t)n ? parse_text(d, text, path) :
+	       error_set(NOH_ECORRUPT, "%s is damaged; restore it from a backup", path);
+}
+
+/* ── what refuses a directory before anything is changed ── */
+
+static int check_file_system(const char *path)
+{
+	static const struct { uint64_t magic; const char *name; } remote[] = {
+		{ 0x6969, "NFS" }, { 0x517b, "SMB" }, { 0xff534d42, "CIFS" },
+		{ 0xfe534d42, "SMB" }, { 0x01021997, "9p" },
+	};
+	struct statfs fs;
+
+	if (statfs(path, &fs))
+		return refused("look at the file system of", path);
+	for (size_t i = 0; i < sizeof remote / sizeof remote[0]; i++)
+		if (((uint64_t)fs.f_type & 0xffffffff) == remote[i].magic)
+			return error_set(NOH_EINVAL, "%s is on %s: locks and syncs of a network file "
+					 "system cannot be relied on; choose a local disk", path,
+					 remote[i].name);
+	return NOH_OK;
+}
+
+static bool is_empty_folder(const char *path)
+{
+	DIR *dir = opendir(path);
+	bool empty = dir != NULL;
+
+	for (struct dirent *e; dir && (e = readdir(dir)) != NULL; )
+		empty &= !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	if (dir)
+		closedir(dir);
+	return empty;
+}
+
+/* What may lie in a directory that was never finished, or that a file system begins with. */
+static bool may_be_there(const char *path, const char *name)
+{
+	char inner[PATH_MAX];
+
+	if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found") ||
+	    !strcmp(name, "lock") || !strcmp(name, UNFINISHED))
+		return true;
+	return !strcmp(name, "journal") && at_path(inner, path, name) == NOH_OK &&
+	       is_empty_folder(inner);
+}
+
+static int check_nothing_foreign(const char *path)
+{
+	DIR *dir = opendir(path);
+	int rc = NOH_OK;
+
+	if (!dir)
+		return refused("read the directory", path);
+	for (struct dirent *e; rc == NOH_OK && (e = readdir(dir)) != NULL; )
+		if (!may_be_there(path, e->d_name))
+			rc = error_set(NOH_EINVAL, "%s is not empty and not a data directory (it has "
+				       "%s, but no " NAME "); choose an empty or a new one", path, e->d_name);
+	closedir(dir);
+	return rc;
+}
+
+static int check_writable(const char *path)
+{
+	if (access(path, R_OK | W_OK | X_OK) == 0)
+		return NOH_OK;
+	return error_set(NOH_ESYSTEM, "%s is not writable: %s; give this user the right to it", path,
+			 strerror(errno));
+}
+
+/* ── the lock ── */
+
+static int in_use(int fd, const char *path)
+{
+	char pid[24] = "";
+	ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
+
+	pid[n > 0 ? n : 0] = 0;
+	return error_set(NOH_EINUSE, "%s is in use by process %ld; stop it, or choose another "
+			 "directory", path, strtol(pid, NULL, 10));
+}
+
+/* An OFD lock: it ends with the process however that ends, and a second open in this very process is
+ * refused, too. */
+static int take_lock(struct datadir *d)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char path[PATH_MAX], pid[24];
+	int rc = at_path(path, d->path, "lock");
+
+	if (rc != NOH_OK)
+		return rc;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return refused("open", path);
+	if (fcntl(fd, F_OFD_SETLK, &lock)) {
+		rc = errno == EAGAIN || errno == EACCES ? in_use(fd, d->path) : refused("lock", path);
+		close(fd);
+		return rc;
+	}
+	int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+
+	if (ftruncate(fd, 0) || pwrite(fd, pid, (size_t)n, 0) != n) {
+		rc = refused("write", path);
+		close(fd);
+		return rc;
+	}
+	d->lock = fd;
+	return NOH_OK;
+}
+
+/* ── a new one ── */
+
+static int sync_folder(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd < 0 || fsync(fd) ? refused("sync", path) : NOH_OK;
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int write_synced(const char *path, const char *text, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int rc = NOH_OK;
+
+	if (fd < 0)
+		return refused("create", path);
+	if (write(fd, text, len) != (ssize_t)len || fsync(fd))
+		rc = refused("write", path);
+	close(fd);
+	return rc;
+}
+
+static int random_number(uint64_t *n)
+{
+	do
+		if (getrandom(n, sizeof *n, 0) != sizeof *n)
+			return error_set(NOH_ESYSTEM, "getrandom: %s", strerror(errno));
+	while (*n == 0);
+	return NOH_OK;
+}
+
+static int write_new(struct datadir *d, uint64_t seed)
+{
+	char unfinished[PATH_MAX], path[PATH_MAX], journal[PATH_MAX], text[512];
+	int rc = random_number(&d->id);
+
+	d->format = DATADIR_FORMAT;
+	d->seed = seed;
+	if (rc == NOH_OK && seed == 0)
+		rc = random_number(&d->seed);
+	if (rc != NOH_OK || (rc = at_path(unfinished, d->path, UNFINISHED)) != NOH_OK ||
+	    (rc = at_path(path, d->path, NAME)) != NOH_OK ||
+	    (rc = at_path(journal, d->path, "journal")) != NOH_OK)
+		return rc;
+	if (mkdir(journal, 0700) && errno != EEXIST)
+		return refused("create", journal);
+	rc = write_synced(unfinished, text, (size_t)make_text(d, text, sizeof text));
+	if (rc == NOH_OK && rename(unfinished, path))
+		rc = refused("rename", unfinished);
+	return rc == NOH_OK ? sync_folder(d->path) : rc;
+}
+
+/* The folder the new directory's name is in. */
+static void parent_of(char *parent, const char *path)
+{
+	size_t len = strlen(path);
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	snprintf(parent, PATH_MAX, "%.*s", len ? (int)len : 1, len ? path : ".");
+}
+
+static int make_folder(const char *path)
+{
+	char parent[PATH_MAX];
+	int rc;
+
+	parent_of(parent, path);
+	rc = check_file_system(parent);
+	if (rc != NOH_OK)
+		return rc;
+	if (mkdir(path, 0700))
+		return refused("create the directory", path);
+	return sync_folder(parent);
+}
+
+/* ── open and close ── */
+
+static int find(struct datadir *d, const char *path, unsigned flags)
+{
+	struct stat st;
+	int rc = NOH_OK;
+
+	if (strlen(path) >= PATH_MAX)
+		return error_set(NOH_EINVAL, "the path of the data directory is too long");
+	if (stat(path, &st)) {
+		if (errno != ENOENT || !(flags & DATADIR_CREATE))
+			return refused("open the data directory", path);
+		rc = make_folder(path);
+	} else if (!S_ISDIR(st.st_mode)) {
+		return error_set(NOH_EINVAL, "%s is not a directory; choose one", path);
+	}
+	if (rc == NOH_OK && !realpath(path, d->path))
+		rc = refused("open the data directory", path);
+	return rc;
+}
+
+static int open_to_write(struct datadir *d, unsigned flags, uint64_t seed)
+{
+	int rc = check_file_system(d->path);
+
+	if (rc == NOH_OK)
+		rc = check_writable(d->path);
+	if (rc != NOH_OK)
+		return rc;
+	rc = read_text(d);
+	bool fresh = rc == NOH_END;
+
+	if (fresh && !(flags & DATADIR_CREATE))
+		return error_set(NOH_EINVAL, "%s is not a data directory: it has no " NAME, d->path);
+	if (fresh)
+		rc = check_nothing_foreign(d->path);
+	if (rc == NOH_OK)
+		rc = take_lock(d);
+	if (rc != NOH_OK || !fresh)
+		return rc;
+	rc = read_text(d);                       /* another may have been faster */
+	return rc == NOH_END ? write_new(d, seed) : rc;
+}
+
+int datadir_open(struct datadir *d, const char *path, unsigned flags, uint64_t seed)
+{
+	int rc;
+
+	*d = (struct datadir){ .lock = -1 };
+	rc = find(d, path, flags);
+	if (rc != NOH_OK)
+		return rc;
+	if (flags & DATADIR_LOOK) {
+		rc = read_text(d);
+		return rc != NOH_END ? rc : error_set(NOH_EINVAL, "%s is not a data directory: it has no "
+						      NAME, d->path);
+	}
+	rc = open_to_write(d, flags, seed);
+	if (rc != NOH_OK)
+		datadir_close(d);
+	return rc;
+}
+
+void datadir_close(struct datadir *d)
+{
+	if (d->lock >= 0)
+		close(d->lock);
+	d->lock = -1;
+}

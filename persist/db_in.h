@@ -1,0 +1,69 @@
+/* persist/db_in.h - the image from the inside: for db*.c and fold*.c alone.
+ *
+ * Owns     the environment, the table handles, the pool of read transactions.
+ * Threads  reader_take, reader_give: any. db_grow, db_make_room: whoever folds.
+ */
+#ifndef NOH_PERSIST_DB_IN_H
+#define NOH_PERSIST_DB_IN_H
+
+#include "core/atomic.h"
+#include "persist/db.h"
+#include "persist/value.h"
+
+#include <lmdb.h>
+
+#define READERS 64               /* read transactions at one time; a thread too many waits for one */
+
+struct reader {
+	_Alignas(CACHE_LINE) atomic_u32 busy;
+	MDB_txn    *txn;                 /* guarded by busy, as is all below; NULL: never used */
+	MDB_cursor *cursors[TABLES];
+};
+
+struct db {
+	struct {
+		MDB_env *env;
+		MDB_dbi  tables[TABLES];
+		char     file[4096 + 32];    /* DIR/image/data.mdb, for sentences and for room */
+		int      fd;                 /* of it; -1: read only */
+		uint32_t page;
+		bool     read_only;
+		uint64_t idem_ms, idem_bytes;
+	} fixed;
+	_Alignas(CACHE_LINE) struct {
+		atomic_u64 rows;             /* images and pending messages at the last commit */
+		atomic_u64 images;
+		atomic_u64 frame, epoch;     /* the stamp */
+	} shown;
+	_Alignas(CACHE_LINE) struct { atomic_u32 gate; } shared;    /* 1: the map moves, no new reader */
+	struct reader readers[READERS];
+};
+
+/* A snapshot at least as new as the last commit; give it back soon. NOH_OK or an error. */
+int  reader_take(struct db *db, struct reader **r);
+void reader_give(struct reader *r);
+/* This table's cursor in the snapshot. NULL: out of memory. */
+MDB_cursor *reader_cursor(struct db *db, struct reader *r, enum table t);
+
+/* Make the map at least `bytes`; waits until no reader is in it. */
+int db_grow(struct db *db, uint64_t bytes);
+/* Before a fold that writes about so many pages: map and file are long enough. NOH_ENOSPC. */
+int db_make_room(struct db *db, uint64_t pages);
+/* After a commit: the file is as long as its own head says, so that a short one is damage. */
+int db_keep_length(struct db *db);
+
+/* LMDB's code in our words. */
+int db_error(struct db *db, int rc, const char *doing);
+int db_errno(const char *doing, const char *path);       /* a system call's */
+int db_damaged(struct db *db, enum table t, const void *key, size_t len);
+/* statvfs says that there is no room to speak of. */
+bool db_disk_full(struct db *db);
+/* What the meta table says; NOH_ECORRUPT. */
+int db_read_stamp(struct db *db, MDB_txn *txn, struct meta_stamp *stamp);
+void db_show(struct db *db, const struct meta_stamp *stamp, uint64_t images, uint64_t pending);
+
+/* The head of an LMDB file, read without mapping it: NOH_OK with the size of its map, NOH_ECORRUPT if
+ * it is missing, damaged or cut short, NOH_EVERSION. */
+int db_look(const char *file, bool read_only, uint64_t *map_bytes);
+
+#endif

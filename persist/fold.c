@@ -1,0 +1,233 @@
+/* persist/fold.c - gathering the records of many frames, and committing them as one transaction.
+ *
+ * The records are copied into large chunks, referred to by address, and sorted; fold_write.c then goes
+ * through each tree once, in key order. Extra memory: the records once, a reference (40 bytes) per
+ * record and per message, and half of the references again while sorting.
+ */
+#include "persist/fold_in.h"
+
+#include "core/error.h"
+#include "core/mem.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CHUNK ((size_t)1 << 20)
+
+uint8_t *fold_keep(struct fold *f, size_t len)
+{
+	size_t need = record_pad(len);
+	struct fold_chunk *c = f->chunks;
+
+	if (!c || c->room - c->used < need) {
+		size_t room = need > CHUNK ? need : CHUNK;
+
+		c = mem_alloc(sizeof *c + room);
+		if (!c)
+			return NULL;
+		*c = (struct fold_chunk){ .next = f->chunks, .room = room };
+		f->chunks = c;
+	}
+	c->used += need;
+	return c->bytes + c->used - need;
+}
+
+struct part fold_part(const uint8_t *at)
+{
+	struct part_head head;
+	struct part p = { .kind = 0 };
+
+	memcpy(&head, at, sizeof head);
+	part_next(&at, at + part_size(head.key_len, head.len), &p);
+	return p;
+}
+
+int fold_begin(struct db *db, struct fold **out)
+{
+	struct fold *f;
+	uint64_t epoch;
+
+	*out = NULL;
+	if (db->fixed.read_only)
+		return error_set(NOH_EREADONLY, "%s is open to look only", db->fixed.file);
+	f = mem_zalloc(sizeof *f);
+	if (!f)
+		return error_set(NOH_ENOMEM, "folding into %s: out of memory", db->fixed.file);
+	f->db = db;
+	db_stamp(db, &f->stamped, &epoch);
+	*out = f;
+	return NOH_OK;
+}
+
+void fold_abort(struct fold *f)
+{
+	if (!f)
+		return;
+	for (struct fold_chunk *c = f->chunks, *next; c; c = next) {
+		next = c->next;
+		mem_free(c, sizeof *c + c->room);
+	}
+	refs_free(&f->records);
+	refs_free(&f->pending);
+	refs_free(&f->entries);
+	refs_free(&f->timers);
+	mem_free(f->types, f->type_room * sizeof *f->types);
+	mem_free(f->kept, f->kept_room);
+	mem_free(f, sizeof *f);
+}
+
+/* A message that came (at: its part) or found its end (NULL). */
+static bool note_message(struct fold *f, const void *receiver, size_t len, const struct message_id *id,
+			 const uint8_t *at)
+{
+	uint8_t key[VALUE_KEY_MAX];
+	size_t key_len = key_pending(key, receiver, len, id);
+	uint8_t *kept = fold_keep(f, key_len);
+
+	if (!kept)
+		return false;
+	memcpy(kept, key, key_len);
+	return refs_add(&f->pending, kept, key_len, id->seq, at);
+}
+
+static bool note_part(struct fold *f, const struct record_head *head, const uint8_t *at,
+		      const struct part *p)
+{
+	struct part_emitted e;
+	struct part_dead d;
+	struct message_id id;
+
+	f->rows++;
+	switch (p->kind) {
+	case PART_EMITTED:
+		memcpy(&e, p->data, sizeof e);
+		return note_message(f, p->key, p->key_len, &e.id, at);
+	case PART_CONSUMED:
+		memcpy(&id, p->data, sizeof id);
+		return note_message(f, record_address(head), head->address_len, &id, NULL);
+	case PART_DEAD:
+		memcpy(&d, p->data, sizeof d);
+		return d.id.seq == 0 || note_message(f, p->key, p->key_len, &d.id, NULL);
+	case PART_IDEM:
+		f->rows++;               /* its age */
+		return true;
+	default:
+		return true;
+	}
+}
+
+int fold_record(void *arg, uint64_t frame, uint64_t epoch, const struct record_head *head,
+		const uint8_t *parts, const uint8_t *parts_end)
+{
+	struct fold *f = arg;
+	size_t before = record_parts_at(head->address_len), len = (size_t)(parts_end - parts);
+	struct part p;
+
+	(void)epoch;
+	if (frame <= f->stamped)
+		return NOH_OK;
+	if (!parts_valid(parts, parts_end) || memchr(record_address(head), 0, head->address_len))
+		return error_set(NOH_ECORRUPT, "folding into %s: a record of frame %llu makes no sense",
+				 f->db->fixed.file, (unsigned long long)frame);
+	uint8_t *copy = fold_keep(f, before + len);
+
+	if (!copy)
+		goto no_memory;
+	memcpy(copy, head, before);
+	memcpy(copy + before, parts, len);
+	head = (const struct record_head *)(const void *)copy;
+	if (!refs_add(&f->records, record_address(head), head->address_len, head->seq, copy))
+		goto no_memory;
+	const uint8_t *at = copy + before, *end = at + len;
+
+	for (const uint8_t *start = at; part_next(&at, end, &p); start = at)
+		if (!note_part(f, head, start, &p))
+			goto no_memory;
+	f->count++;
+	f->bytes += before + len;
+	return NOH_OK;
+no_memory:
+	return error_set(NOH_ENOMEM, "folding into %s: out of memory", f->db->fixed.file);
+}
+
+/* How many pages it may write: each row its own leaf, as far as there are as many, and what is new;
+ * a value above a leaf's half has pages of its own. Rather too many than too few. */
+static uint64_t pages_to_write(struct fold *f)
+{
+	struct db_stats s;
+	uint64_t page = f->db->fixed.page, rows = f->count * 2 + f->rows;
+
+	db_get_stats(f->db, &s);
+	uint64_t touched = rows * 3 < s.used_bytes / page ? rows * 3 : s.used_bytes / page;
+	uint64_t added = (f->bytes * 3 + rows * 160) / page;
+
+	return touched + added + touched / 64 + 64;
+}
+
+static int in_our_words(struct fold *f, int rc)
+{
+	if ((rc == EIO || rc == ENOSPC) && db_disk_full(f->db))
+		rc = ENOSPC;
+	if (rc == MDB_TXN_FULL)
+		return error_set(NOH_ENOMEM, "folding into %s: too much for one transaction",
+				 f->db->fixed.file);
+	return db_error(f->db, rc, "folding into");
+}
+
+/* One transaction. NOH_OK, an error, or MDB_MAP_FULL. */
+static int try_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms)
+{
+	MDB_stat images = {0}, pending = {0};
+	int failed = NOH_OK, rc = mdb_txn_begin(f->db->fixed.env, NULL, 0, &f->txn);
+
+	if (rc != MDB_SUCCESS)
+		return in_our_words(f, rc);
+	rc = fold_write(f, frame, epoch, now_ms, &failed);
+	if (rc == MDB_SUCCESS) {
+		mdb_stat(f->txn, f->db->fixed.tables[TABLE_IMAGES], &images);
+		mdb_stat(f->txn, f->db->fixed.tables[TABLE_PENDING], &pending);
+	}
+	for (enum table t = 0; t < TABLES; t++) {
+		if (f->cursors[t])
+			mdb_cursor_close(f->cursors[t]);
+		f->cursors[t] = NULL;
+	}
+	if (rc == MDB_SUCCESS)
+		rc = mdb_txn_commit(f->txn);
+	else
+		mdb_txn_abort(f->txn);
+	f->txn = NULL;
+	if (rc == FOLD_FAILED)
+		return failed;
+	if (rc == MDB_MAP_FULL)
+		return rc;
+	if (rc != MDB_SUCCESS)
+		return in_our_words(f, rc);
+	db_show(f->db, &f->stamp, images.ms_entries, pending.ms_entries);
+	return db_keep_length(f->db);
+}
+
+static int commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms)
+{
+	uint64_t pages = pages_to_write(f);
+	int rc, dead;
+
+	if (!refs_sort(&f->records) || !refs_sort(&f->pending))
+		return error_set(NOH_ENOMEM, "folding into %s: out of memory", f->db->fixed.file);
+	mdb_reader_check(f->db->fixed.env, &dead);       /* of tools that crashed beside us */
+	for (;; pages *= 2) {
+		rc = db_make_room(f->db, pages);
+		if (rc == NOH_OK)
+			rc = try_commit(f, frame, epoch, now_ms);
+		if (rc != MDB_MAP_FULL)
+			return rc;
+	}
+}
+
+int fold_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms)
+{
+	int rc = frame <= f->stamped ? NOH_OK : commit(f, frame, epoch, now_ms);
+
+	fold_abort(f);
+	return rc;
+}

@@ -1,0 +1,72 @@
+/* persist/fold_in.h - a fold from the inside: gathered by fold.c, written by fold_write.c.
+ *
+ * Owns     copies of the records, references to them, the write transaction while there is one.
+ * Threads  the one that folds.
+ */
+#ifndef NOH_PERSIST_FOLD_IN_H
+#define NOH_PERSIST_FOLD_IN_H
+
+#include "persist/db_in.h"
+#include "persist/refs.h"
+
+struct fold_chunk {
+	struct fold_chunk *next;
+	size_t             used, room;
+	_Alignas(8) uint8_t bytes[];
+};
+
+/* How many images came (+) and went (-) of a type's version. */
+struct fold_type {
+	uint8_t key[VALUE_KEY_MAX];
+	size_t  len;
+	int64_t more;
+};
+
+struct fold {
+	struct db         *db;
+	uint64_t           stamped;      /* frames up to here are in the image already */
+	struct fold_chunk *chunks;
+	struct refs        records;      /* by address */
+	struct refs        pending;      /* by pending key; at: the EMITTED part, NULL: consumed */
+	uint64_t           count, bytes, rows;
+
+	/* while writing; made anew for each try */
+	MDB_txn           *txn;
+	MDB_cursor        *cursors[TABLES];
+	struct refs        entries;      /* of one actor */
+	struct refs        timers;       /* by timer key; at: put, NULL: delete */
+	struct fold_type  *types;
+	size_t             type_count, type_room, last_type;
+	uint8_t           *kept;         /* parts of the old image that stay */
+	size_t             kept_room;
+	struct meta_stamp  stamp;
+	int                failed;       /* with FOLD_FAILED: what is to be returned */
+};
+
+/* `len` bytes that live as long as the fold, aligned to 8. NULL: no memory. */
+uint8_t *fold_keep(struct fold *f, size_t len);
+/* The part whose head is here, in bytes that were checked. */
+struct part fold_part(const uint8_t *at);
+
+/* All of it into the open transaction; 0, an LMDB code (MDB_MAP_FULL), or FOLD_FAILED with our own
+ * code in *failed and its sentence set. */
+#define FOLD_FAILED 1
+int fold_write(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms, int *failed);
+
+/* fold_side.c: what a record brings besides the actor itself. Results as above. */
+int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value);
+int fold_get(struct fold *f, enum table t, const void *key, size_t len, struct value_row *row);
+int fold_delete(struct fold *f, enum table t, const void *key, size_t len);
+int fold_damaged(struct fold *f, enum table t, const void *key, size_t len);
+int fold_nomem(struct fold *f);
+int fold_idem(struct fold *f, const char *address, size_t len, const struct part *p, uint64_t seq);
+int fold_dead(struct fold *f, const struct part *p, uint64_t seq);
+int fold_expire(struct fold *f, uint64_t now_ms);
+int fold_pending(struct fold *f);
+int fold_timers(struct fold *f);
+int fold_type(struct fold *f, const char *address, size_t len, uint32_t version, uint64_t schema,
+	      int64_t more);
+int fold_types(struct fold *f);
+int fold_stamp(struct fold *f);
+
+#endif

@@ -1,0 +1,472 @@
+/* persist/journal.c - the journaller: collects, writes, publishes.
+ *
+ * An epoch's records are a group of frames (frame.h). Frames are built in the buffers of `flight`, which
+ * is a queue: submitted at one end, published at the other, in order, whatever order the disk ends them
+ * in. An epoch without records is published with the last frame on its way, or at once.
+ *
+ * The keeper makes segments and hands them over through `next`; segments it can let go are those whose
+ * last frame is folded, and a folded frame is durable, so nothing is on its way to them.
+ *
+ *     keeper       makes a segment, stores `next` (J), wakes the journaller
+ *     journaller   takes `next` (K), writes to it
+ * J -> K  publishes the segment. With K relaxed its file may not be seen yet.
+ * L -> M  durable: whoever sees the epoch may read the frame's effects from anywhere.
+ * N, O    waiters: a waiter counts itself, then looks at durable; the publisher stores durable, then looks
+ *         for waiters. Both seq_cst, or both may miss the other.
+ */
+#include "persist/journal_inside.h"
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/mem.h"
+#include "core/must.h"
+#include "core/plant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ── pushing ── */
+
+bool journal_room(struct journal *j, uint32_t ring)
+{
+	must_debug(ring < j->gather.fixed.rings);
+	if (load_relaxed(&j->shown.closed) || load_relaxed(&j->kept.no_space))
+		return false;
+	return gather_room(&j->gather.fixed.ring[ring], JOURNAL_INLINE);
+}
+
+bool journal_no_space(struct journal *j)
+{
+	return load_relaxed(&j->kept.no_space);
+}
+
+uint8_t *journal_reserve(struct journal *j, uint32_t ring, size_t size)
+{
+	return gather_reserve(&j->gather, &j->gather.fixed.ring[ring], size);
+}
+
+void journal_push(struct journal *j, uint32_t ring)
+{
+	gather_push(&j->gather.fixed.ring[ring]);
+}
+
+void journal_unreserve(struct journal *j, uint32_t ring)
+{
+	gather_unreserve(&j->gather, &j->gather.fixed.ring[ring]);
+}
+
+uint64_t journal_epoch(struct journal *j)
+{
+	return gather_epoch(&j->gather);
+}
+
+uint64_t journal_durable(struct journal *j)
+{
+	return load_acquire(&j->durable.epoch);                                /* M */
+}
+
+void journal_wake(struct journal *j)
+{
+	gather_wake(&j->gather);
+}
+
+int journal_wait(struct journal *j, uint64_t epoch, uint64_t timeout_ns)
+{
+	struct clock clock;
+	int rc = NOH_OK;
+
+	clock_real(&clock);
+	uint64_t now = clock_now_ns(&clock);
+	uint64_t until = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
+
+	add_seq_cst(&j->waiting.count, 1);                                     /* N */
+	for (;;) {
+		uint32_t event = load_seq_cst(&j->waiting.event);
+
+		if (load_seq_cst(&j->durable.epoch) >= epoch)
+			break;
+		if (load_acquire(&j->shown.failed)) {
+			rc = error_set(NOH_EDISK, "%s", j->mine.why);
+			break;
+		}
+		gather_wake(&j->gather);
+		if (now >= until) {
+			rc = error_set(NOH_ETIMEOUT, "the journal was not written in time");
+			break;
+		}
+		futex_wait(&j->waiting.event, event, until == UINT64_MAX ? UINT64_MAX : until - now);
+		now = until == UINT64_MAX ? now : clock_now_ns(&clock);
+	}
+	sub_relaxed(&j->waiting.count, 1);
+	return rc;
+}
+
+/* ── publishing ── */
+
+static void wake_waiters(struct journal *j)
+{
+	if (load_seq_cst(&j->waiting.count) == 0)                              /* O */
+		return;
+	add_seq_cst(&j->waiting.event, 1);
+	futex_wake_all(&j->waiting.event);
+}
+
+static void tell(struct journal *j)
+{
+	wake_waiters(j);
+	if (j->fixed.on_durable)
+		j->fixed.on_durable(j->fixed.arg, load_relaxed(&j->durable.epoch));
+}
+
+static void publish_epoch(struct journal *j, uint64_t epoch)
+{
+	must(epoch > load_relaxed(&j->durable.epoch));
+	store_seq_cst(&j->durable.epoch, epoch);                               /* L, O */
+	count_one(&j->shown.epochs, 1);
+	tell(j);
+}
+
+static int fail(struct journal *j)
+{
+	snprintf(j->mine.why, sizeof j->mine.why, "%s", noh_why());
+	store_relaxed(&j->shown.closed, 1);
+	store_seq_cst(&j->shown.failed, 1);
+	wake_waiters(j);
+	return NOH_EDISK;
+}
+
+static int failed_before(struct journal *j)
+{
+	return error_set(NOH_EDISK, "%s", j->mine.why);
+}
+
+/* Frames that ended, in the order of their numbers. */
+static bool publish(struct journal *j)
+{
+	bool did = false;
+
+	while (j->mine.first != j->mine.after) {
+		struct flight *f = &j->mine.flight[j->mine.first % j->mine.flights];
+
+		if (!f->ended)
+			break;
+		j->mine.written = f->frame;
+		j->mine.written_pos += f->bytes;
+		j->mine.first++;
+		if (f->last) {
+			store_release(&j->shown.durable_pos, j->mine.written_pos);
+			store_release(&j->shown.durable_frame, f->frame);
+			publish_epoch(j, f->epoch);
+		}
+		did = true;
+	}
+	return did;
+}
+
+/* All that ended; with `wait` at least one. */
+static int reap(struct journal *j, bool wait, bool *did)
+{
+	uint64_t ticket;
+	int result, rc;
+
+	while ((rc = disk_reap(j->fixed.disk, wait, &ticket, &result)) == NOH_OK) {
+		struct flight *f = &j->mine.flight[ticket % j->mine.flights];
+
+		must(ticket - j->mine.first < j->mine.after - j->mine.first && !f->ended);
+		if (result != NOH_OK)
+			return fail(j);
+		f->ended = true;
+		wait = false;
+	}
+	if (rc != NOH_END)
+		return fail(j);
+	*did |= publish(j);
+	return NOH_OK;
+}
+
+/* ── collecting ── */
+
+/* Bytes of the record, which may be fewer than were reserved. */
+static uint64_t record_bytes(const struct gather_item *item)
+{
+	uint32_t size;
+
+	memcpy(&size, item->record, sizeof size);
+	must(size <= item->size && size % 8 == 0 && size >= sizeof(struct record_head));
+	return size;
+}
+
+static bool next_item(struct journal *j, struct gather_item *item)
+{
+	for (; j->mine.ring < j->gather.fixed.rings; j->mine.ring++) {
+		struct gather_ring *r = &j->gather.fixed.ring[j->mine.ring];
+
+		if (gather_peek(r, load_relaxed(&r->shared.head), j->mine.limit[j->mine.ring],
+				j->mine.epoch, item))
+			return true;
+	}
+	return false;
+}
+
+/* Copies records of the group to `out`; true: that was the last of it. */
+static bool copy_records(struct journal *j, uint8_t *out, size_t room, size_t *len)
+{
+	struct gather_item item;
+	uint64_t records = 0;
+
+	*len = 0;
+	while (next_item(j, &item)) {
+		uint64_t left = record_bytes(&item) - j->mine.copied;
+		size_t n = left < room - *len ? (size_t)left : room - *len;
+
+		memcpy(out + *len, item.record + j->mine.copied, n);
+		*len += n;
+		j->mine.copied += n;
+		if (n < left)
+			break;
+		j->mine.copied = 0;
+		gather_release(&j->gather, &j->gather.fixed.ring[j->mine.ring], &item);
+		records++;
+	}
+	count_one(&j->shown.records, records);
+	return j->mine.ring == j->gather.fixed.rings;
+}
+
+/* Is there work that nobody may add to while the next segment is not there? */
+static void look_at_room(struct journal *j)
+{
+	uint64_t left = j->mine.segment->info.bytes - j->mine.used;
+	uint64_t need = j->fixed.need + load_relaxed(&j->gather.large.bytes);
+	bool closed = left < need && !load_acquire(&j->kept.next);
+	bool shut = closed || load_relaxed(&j->kept.no_space);
+
+	store_relaxed(&j->shown.closed, closed);
+	if (j->mine.shut && !shut)
+		tell(j);                             /* who was refused may try again */
+	j->mine.shut = shut;
+}
+
+static bool change_segment(struct journal *j)
+{
+	struct segment *s = j->mine.segment;
+	struct segment *next = swap_acq_rel(&j->kept.next, NULL);              /* K */
+
+	if (!next)
+		return false;
+	store_release(&s->end_pos, j->mine.pos);
+	store_release(&s->last, j->mine.frame);
+	j->mine.segment = next;
+	j->mine.used = DISK_BLOCK;
+	store_relaxed(&j->shown.used, j->mine.used);
+	return true;
+}
+
+/* One frame of the group that is open. */
+static int write_frame(struct journal *j)
+{
+	struct flight *f = &j->mine.flight[j->mine.after % j->mine.flights];
+	struct segment *s = j->mine.segment;
+	struct frame_head *h = (struct frame_head *)(void *)f->buf;
+	uint64_t left = s->info.bytes - j->mine.used;
+	size_t room = left < FRAME_MAX ? (size_t)left : FRAME_MAX, len;
+	bool last = copy_records(j, f->buf + sizeof *h, room - sizeof *h, &len);
+	size_t size = frame_size(len);
+
+	*h = (struct frame_head){
+		.magic = FRAME_MAGIC, .format = FRAME_FORMAT, .dir_id = j->fixed.dir_id,
+		.flags = (uint16_t)((j->mine.begun ? 0 : FRAME_FIRST) | (last ? FRAME_LAST : 0)),
+		.segment = s->info.number, .segment_epoch = s->info.epoch,
+		.number = ++j->mine.frame, .epoch = j->mine.epoch, .durable = j->mine.written,
+		.bytes = (uint32_t)len, .before = j->mine.sum,
+	};
+	memset(f->buf + sizeof *h + len, 0, size - sizeof *h - len);
+	h->sum = j->mine.sum = frame_sum(h);
+	f->frame = j->mine.frame;
+	f->epoch = j->mine.epoch;
+	f->bytes = size;
+	f->last = last;
+	f->ended = false;
+	j->mine.begun = true;
+	j->mine.open = !last;
+	if (disk_submit(j->fixed.disk, s->file, f->buf, size, j->mine.used, j->mine.after) != NOH_OK)
+		return fail(j);
+	j->mine.after++;
+	j->mine.used += size;
+	j->mine.pos += size;
+	store_relaxed(&j->shown.used, j->mine.used);
+	store_relaxed(&j->shown.pos, j->mine.pos);
+	count_one(&j->shown.frames, 1);
+	count_one(&j->shown.bytes, size);
+	return NOH_OK;
+}
+
+/* End an epoch. False: it was empty, and is published or goes with the frame before it. */
+static bool begin_group(struct journal *j)
+{
+	struct gather_item item;
+
+	j->mine.epoch = gather_begin(&j->gather, j->mine.limit);
+	j->mine.ring = 0;
+	j->mine.copied = 0;
+	j->mine.begun = false;
+	j->mine.open = next_item(j, &item);
+	if (j->mine.open)
+		return true;
+	if (PLANT(PLANT_EMPTY_EPOCH))
+		return false;
+	if (j->mine.first == j->mine.after)
+		publish_epoch(j, j->mine.epoch);
+	else
+		j->mine.flight[(j->mine.after - 1) % j->mine.flights].epoch = j->mine.epoch;
+	return false;
+}
+
+static uint64_t unfolded(struct journal *j)
+{
+	return j->mine.pos - load_relaxed(&j->kept.folded_pos);
+}
+
+enum composed { NOTHING, SOMETHING, NO_ROOM };
+
+/* Write as long as there is a buffer and something to write. `look`: end an epoch even if all rings
+ * are empty. An epoch also ends after each group, for those who pushed before it and asked for the
+ * epoch after it. */
+static int compose(struct journal *j, bool look)
+{
+	int did = NOTHING;
+
+	while (j->mine.after - j->mine.first < j->mine.flights) {
+		if (!j->mine.open) {
+			if (!look && !j->mine.trailing && !gather_waiting(&j->gather))
+				break;
+			if (unfolded(j) >= j->fixed.limit)
+				return NO_ROOM;
+			j->mine.trailing = begin_group(j);
+			look = false;
+			if (!j->mine.open)
+				continue;
+		}
+		if (j->mine.segment->info.bytes - j->mine.used < DISK_BLOCK && !change_segment(j))
+			return NO_ROOM;
+		did = write_frame(j);
+		if (did < 0)
+			return did;
+		did = SOMETHING;
+	}
+	return did;
+}
+
+static int round_of(struct journal *j, bool wait, bool look)
+{
+	bool did = false;
+	int rc, composed;
+
+	if (load_relaxed(&j->shown.failed))
+		return failed_before(j);
+	rc = reap(j, false, &did);
+	if (rc != NOH_OK)
+		return rc;
+	look_at_room(j);
+	composed = compose(j, look);
+	if (composed < 0)
+		return composed;
+	look_at_room(j);
+	if (wait && j->mine.first != j->mine.after) {
+		rc = reap(j, true, &did);
+		if (rc != NOH_OK)
+			return rc;
+	}
+	if (did || composed == SOMETHING || j->mine.first != j->mine.after)
+		return JOURNAL_BUSY;
+	if (composed == NO_ROOM)
+		count_one(&j->shown.full_waits, 1);
+	return composed == NO_ROOM ? JOURNAL_FULL : JOURNAL_IDLE;
+}
+
+int journal_step(struct journal *j, bool wait)
+{
+	return round_of(j, wait, false);
+}
+
+int journal_step_look(struct journal *j)
+{
+	return round_of(j, false, true);
+}
+
+/* P -> Q  what the last one with the role has changed is seen by the next. */
+bool journal_take(struct journal *j)
+{
+	uint32_t nobody = 0;
+
+	return cas_acquire(&j->role.word, &nobody, 1);                         /* Q */
+}
+
+void journal_take_wait(struct journal *j)
+{
+	if (journal_take(j))
+		return;
+	while (swap_acquire(&j->role.word, 2) != 0)                            /* Q */
+		futex_wait(&j->role.word, 2, UINT64_MAX);
+}
+
+void journal_give(struct journal *j)
+{
+	if (swap_acq_rel(&j->role.word, 0) == 2)                               /* P */
+		futex_wake_all(&j->role.word);
+}
+
+/* Announce, look once more, sleep: gather.c has the argument. */
+static int sleep_unless(struct journal *j, uint64_t timeout_ns, atomic_u32 *stop)
+{
+	gather_announce(&j->gather);
+	int rc = stop && load_seq_cst(stop) ? JOURNAL_BUSY : round_of(j, false, true);
+
+	if (rc == JOURNAL_IDLE || rc == JOURNAL_FULL) {
+		journal_give(j);                     /* what comes now wakes us */
+		gather_sleep(&j->gather, timeout_ns);
+	} else {
+		gather_cancel(&j->gather);
+		journal_give(j);
+	}
+	return rc;
+}
+
+void journal_sleep(struct journal *j, uint64_t timeout_ns)
+{
+	(void)sleep_unless(j, timeout_ns, NULL);
+}
+
+/* What was pushed before the stop is written; if there is no room, the keeper gets some seconds. */
+static void drain(struct journal *j)
+{
+	for (int tries = 0; tries < 1000; tries++) {
+		int rc = round_of(j, true, true);
+
+		if (rc < 0 || rc == JOURNAL_IDLE)
+			return;
+		if (rc == JOURNAL_BUSY) {
+			tries--;
+			continue;
+		}
+		(void)sleep_unless(j, 10 * 1000 * 1000, NULL);
+		journal_take_wait(j);
+	}
+}
+
+void journal_loop(struct journal *j, atomic_u32 *stop)
+{
+	int rc = JOURNAL_BUSY;
+
+	while (rc >= 0 && !load_seq_cst(stop)) {
+		journal_take_wait(j);
+		rc = journal_step(j, true);
+		if (rc == JOURNAL_IDLE || rc == JOURNAL_FULL)
+			rc = sleep_unless(j, UINT64_MAX, stop);
+		else
+			journal_give(j);
+	}
+	journal_take_wait(j);
+	if (rc >= 0)
+		drain(j);
+	journal_give(j);
+}

@@ -1,0 +1,124 @@
+/* persist/journal.h - one sequential log for the box: group commit by epochs.
+ *
+ * Workers push records (record.h) into a ring each; the journaller (journal_step, by whatever thread)
+ * advances the epoch, collects every ring, and writes one checksummed frame; while it is on its way
+ * the next one gathers. Frames are closed under cause and effect (P6); the argument is in
+ * docs/notes/journal.md and checked by tests/interleave.
+ *
+ *     tag = journal_epoch(j); at = journal_reserve(j, ring, size); ... write the record ...
+ *     journal_push(j, ring); due = journal_epoch(j);
+ *     Once journal_durable(j) >= due, the record is on disk, and so is all it depends on.
+ *
+ * Files    journal/NNNNNNNN.seg: segments, preallocated, zero-filled, synced before use; a head block
+ *          with format version, data directory id and segment epoch; then frames. Old segments below
+ *          the folded frame are recycled (journal_folded).
+ * Owns     the rings, the segments, the frame buffers.
+ * Threads  reserve, push, room: the ring's owner.  step, idle, wait: the journaller, one at a time.
+ *          epoch, durable, wake: any.  folded, read: the keeper.
+ * Never    acknowledges after a failed write: journal_step returns NOH_EDISK from then on, and
+ *          durable stands still.
+ */
+#ifndef NOH_PERSIST_JOURNAL_H
+#define NOH_PERSIST_JOURNAL_H
+
+#include "core/atomic.h"
+#include "persist/disk.h"
+#include "persist/record.h"
+
+#define JOURNAL_INLINE 16384     /* a record up to this size fits the ring if journal_room says so */
+
+struct journal;
+
+struct journal_options {
+	struct disk *disk;
+	uint64_t     dir_id;         /* of the data directory                                    */
+	uint32_t     rings;          /* one per pushing thread                                   */
+	uint32_t     ring_bytes;     /* each; a power of two; 0: 4 MiB                           */
+	uint64_t     segment_bytes;  /* 0: 32 MiB                                                */
+	uint64_t     limit_bytes;    /* of all segments not folded yet; 0: 256 MiB               */
+	void       (*on_durable)(void *arg, uint64_t epoch);   /* by the journaller, after publishing */
+	void        *arg;
+};
+
+/* Where the recovered part ends: what the next start must be above. */
+struct journal_end {
+	uint64_t frame;              /* the last whole frame's number, but at least `after`      */
+	uint64_t epoch;              /* the highest epoch in any frame or segment head           */
+	uint64_t segment;            /* the highest segment number in use                        */
+	uint64_t cut_bytes;          /* of a torn tail                                           */
+	uint64_t bytes;              /* read in all                                              */
+};
+
+/* Walk all frames after number `after`, in order, and call each() for every record of every frame
+ * that is whole. Tells a torn tail (cut: fine, reported in *end) from corruption (NOH_ECORRUPT, with
+ * file and offset) by the rule of DESIGN.md 6. Changes nothing on disk. If each() returns anything
+ * but NOH_OK, that is the result. frame and epoch are of the frame the record stands in. */
+typedef int journal_each_fn(void *arg, uint64_t frame, uint64_t epoch, const struct record_head *head,
+			    const uint8_t *parts, const uint8_t *parts_end);
+int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
+		    void *arg, struct journal_end *end);
+
+/* After recovery: opens a new segment above `end`, never appends to an old one. Old segments stay
+ * until journal_folded lets them go. Epochs begin at end->epoch + 1. */
+int journal_open(struct journal **j, const struct journal_options *o, const struct journal_end *end);
+void journal_close(struct journal *j);     /* everything submitted must have been reaped; NULL is fine */
+
+/* ── pushing ── */
+
+/* Room for one record of JOURNAL_INLINE bytes, or for any record that goes around the ring. Asked
+ * before user code runs; false: do not run. Then journal_step makes room, and on_durable tells. */
+bool journal_room(struct journal *j, uint32_t ring);
+
+/* The disk is full: journal_room is false until there is space again, and what needs no record goes on. */
+bool journal_no_space(struct journal *j);
+
+/* `size` (a multiple of 8) bytes to write a record to, aligned to 8; above JOURNAL_INLINE it is an
+ * allocation that the ring points to (NULL: no memory). Several reserves may come before one push. */
+uint8_t *journal_reserve(struct journal *j, uint32_t ring, size_t size);
+void journal_push(struct journal *j, uint32_t ring);         /* all reserved: visible at once    */
+void journal_unreserve(struct journal *j, uint32_t ring);    /* all reserved since the push: undone */
+uint64_t journal_epoch(struct journal *j);                   /* seq_cst                          */
+uint64_t journal_durable(struct journal *j);                 /* acquire                          */
+void journal_wake(struct journal *j);        /* after a push: the journaller, if it sleeps       */
+/* Blocks until durable >= epoch, or the journal failed (NOH_EDISK), or `timeout_ns` passed. */
+int journal_wait(struct journal *j, uint64_t epoch, uint64_t timeout_ns);
+
+/* ── the journaller ──
+ * Whoever has the role: a thread of its own, which waits for it, or a worker with nothing better to do,
+ * which takes it if nobody has it: then one call's record is written without waking anybody. */
+bool journal_take(struct journal *j);
+void journal_take_wait(struct journal *j);   /* blocks */
+void journal_give(struct journal *j);        /* who could not take it wakes the thread (journal_wake) */
+enum journal_did { JOURNAL_IDLE, JOURNAL_BUSY, JOURNAL_FULL };   /* FULL: waits for the keeper or space */
+
+/* One round: reap what ended, publish, collect, submit. With `wait`, blocks in the disk if the next
+ * thing to happen is the end of a write. JOURNAL_... or NOH_EDISK (below zero), for good. */
+int journal_step(struct journal *j, bool wait);
+/* The same without waiting, and it ends an epoch even if nothing was pushed: for a worker that has pushed
+ * and takes the role, whose record may have been collected before he knew when it is due. */
+int journal_step_look(struct journal *j);
+/* Gives the role, and blocks until a push or journal_wake; at most timeout_ns. */
+void journal_sleep(struct journal *j, uint64_t timeout_ns);
+void journal_loop(struct journal *j, atomic_u32 *stop);      /* step and sleep until *stop, then drain */
+
+/* ── the keeper ── */
+
+/* Walk the records of frames above `after` up to the durable frame, at most about `most` bytes, from
+ * the segments on disk, checking every checksum. *upto and *epoch: the last frame walked. NOH_OK,
+ * NOH_END: nothing new; NOH_ECORRUPT, NOH_EDISK. */
+int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
+		 uint64_t *upto, uint64_t *epoch);
+/* Everything up to this frame is in LMDB, synced: segments wholly below are recycled. Also
+ * preallocates the next segment when the current one is half full (so the journaller never has to).
+ * A full disk is NOH_OK and stats.no_space: call again later, it costs as much as filling a segment. */
+int journal_folded(struct journal *j, uint64_t frame);
+
+struct journal_stats {
+	uint64_t frames, records, bytes, epochs, segments, unfolded_bytes;
+	uint64_t full_waits;         /* rounds in which JOURNAL_FULL                              */
+	uint64_t durable_frame, durable_epoch;
+	bool     no_space;           /* the next segment could not be made: read only            */
+};
+void journal_get_stats(struct journal *j, struct journal_stats *stats);
+
+#endif

@@ -1,0 +1,173 @@
+/* persist/keeper.c - when to fold, and how far.
+ *
+ * One fold: read durable frames, commit them with their stamp, tell the store, tell the journal; in
+ * this order. Told earlier, the store would drop what LMDB does not have yet, and the journal would
+ * recycle what only it has.
+ *
+ * A full disk or too little memory is no failure: the journal keeps what it has, and a smaller fold is
+ * tried a second later.
+ *
+ * A -> B  asked. Who asks stores first and then moves the event; who sleeps reads the event, then asked,
+ *         and then sleeps only if the event is the one it read. seq_cst: one of the two sees the other.
+ */
+#include "persist/keeper.h"
+
+#include "core/error.h"
+#include "core/futex.h"
+
+#define FOLD_BYTES ((uint64_t)64 << 20)  /* a quarter of the journal's own default limit */
+#define FOLD_MS 60000
+#define RETRY_NS UINT64_C(1000000000)
+#define LEAST ((uint64_t)1 << 20)
+
+static uint64_t fold_bytes(const struct keeper *k)
+{
+	return k->fold_bytes ? k->fold_bytes : FOLD_BYTES;
+}
+
+static uint64_t fold_ns(const struct keeper *k)
+{
+	return (k->fold_ms ? k->fold_ms : FOLD_MS) * UINT64_C(1000000);
+}
+
+/* A batch at a time: large folds are fast ones, but their records are in memory. */
+static uint64_t most_bytes(const struct keeper *k)
+{
+	uint64_t batch = fold_bytes(k) * 2;
+
+	return k->most && k->most < batch ? k->most : batch;
+}
+
+static void tell_store(struct keeper *k, uint64_t epoch)
+{
+	if (k->store && epoch > k->told) {
+		store_disk_folded(k->store, epoch);
+		k->told = epoch;
+	}
+}
+
+/* No room, no memory: less of it, later. Anything else is for good. */
+static int put_off(struct keeper *k, int rc)
+{
+	if (rc != NOH_ENOSPC && rc != NOH_ENOMEM)
+		return rc;
+	k->no_space = rc == NOH_ENOSPC;
+	k->most = most_bytes(k) / 4 > LEAST ? most_bytes(k) / 4 : LEAST;
+	k->retry_ns = clock_now_ns(&k->clock) + RETRY_NS;
+	return 0;
+}
+
+/* The next batch. 1: done, 0: nothing to do or put off, or an error. */
+static int fold_once(struct keeper *k)
+{
+	struct journal_stats stats;
+	struct fold *f;
+	uint64_t frame, epoch, upto = 0, last = 0;
+	/* The durable epoch before the durable frame: all records of the former are in frames up to
+	 * the latter, also where the last epochs had none and wrote no frame. */
+	uint64_t durable = journal_durable(k->journal);
+
+	journal_get_stats(k->journal, &stats);
+	db_stamp(k->db, &frame, &epoch);
+	int rc = fold_begin(k->db, &f);
+
+	if (rc != NOH_OK)
+		return put_off(k, rc);
+	rc = journal_read(k->journal, frame, most_bytes(k), fold_record, f, &upto, &last);
+	if (rc != NOH_OK) {
+		fold_abort(f);
+		if (rc == NOH_END && frame >= stats.durable_frame)
+			tell_store(k, durable);
+		return rc == NOH_END ? 0 : put_off(k, rc);
+	}
+	rc = fold_commit(f, upto, last, k->wall_ms(k->wall_arg));
+	if (rc != NOH_OK)
+		return put_off(k, rc);
+	k->no_space = false;
+	k->retry_ns = 0;
+	k->most = 0;
+	k->oldest_ns = 0;
+	tell_store(k, upto >= stats.durable_frame && durable > last ? durable : last);
+	rc = journal_folded(k->journal, upto);
+	return rc < 0 ? put_off(k, rc) : 1;
+}
+
+static bool is_time(struct keeper *k, const struct journal_stats *stats, uint64_t frame)
+{
+	uint64_t now = clock_now_ns(&k->clock);
+
+	if (k->retry_ns && now < k->retry_ns)
+		return false;
+	if (stats->durable_frame <= frame) {
+		k->oldest_ns = 0;
+		return false;
+	}
+	if (k->oldest_ns == 0)
+		k->oldest_ns = now ? now : 1;
+	return load_acquire(&k->asked) != 0 || stats->unfolded_bytes >= fold_bytes(k) ||
+	       now - k->oldest_ns >= fold_ns(k);
+}
+
+int keeper_step(struct keeper *k)
+{
+	struct journal_stats stats;
+	uint64_t frame, epoch, durable = journal_durable(k->journal);
+
+	journal_get_stats(k->journal, &stats);
+	db_stamp(k->db, &frame, &epoch);
+	if (is_time(k, &stats, frame)) {
+		store_seq_cst(&k->asked, 0);
+		return fold_once(k);
+	}
+	if (stats.durable_frame <= frame) {
+		store_seq_cst(&k->asked, 0);             /* there is nothing more to give */
+		if (k->store && store_disk_overlay_bytes(k->store))
+			tell_store(k, durable);
+	}
+	int rc = journal_folded(k->journal, frame);      /* the next segment, if need be */
+
+	return rc < 0 ? put_off(k, rc) : 0;
+}
+
+int keeper_fold_all(struct keeper *k)
+{
+	struct journal_stats stats;
+
+	journal_get_stats(k->journal, &stats);
+	for (;;) {
+		uint64_t frame, epoch;
+
+		db_stamp(k->db, &frame, &epoch);
+		int rc = fold_once(k);                   /* once more at the end: tells the store */
+		if (rc < 0)
+			return rc;
+		if (rc == 0) {
+			if (frame >= stats.durable_frame)
+				return NOH_OK;
+			return k->no_space ? error_set(NOH_ENOSPC, "the disk is full; the journal keeps "
+						       "what is not folded")
+					   : error_set(NOH_ENOMEM, "out of memory while folding; the "
+						       "journal keeps what is not folded");
+		}
+	}
+}
+
+void keeper_ask(struct keeper *k)
+{
+	store_seq_cst(&k->asked, 1);                                                /* A */
+	keeper_wake(k);
+}
+
+void keeper_wake(struct keeper *k)
+{
+	add_seq_cst(&k->event, 1);
+	futex_wake_all(&k->event);
+}
+
+void keeper_sleep(struct keeper *k, uint64_t timeout_ns)
+{
+	uint32_t event = load_seq_cst(&k->event);
+
+	if (load_seq_cst(&k->asked) == 0)                                           /* B */
+		futex_wait(&k->event, event, timeout_ns);
+}

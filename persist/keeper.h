@@ -1,0 +1,41 @@
+/* persist/keeper.h - folds durable frames into LMDB, large batches at a time.
+ *
+ * Owns     nothing but its plan: when to fold, and how far.
+ * Threads  one: keeper_step by a thread of its own, by the simulator, by a test.
+ * Blocks   keeper_step does (reads segments, LMDB sync).
+ */
+#ifndef NOH_PERSIST_KEEPER_H
+#define NOH_PERSIST_KEEPER_H
+
+#include "core/clock.h"
+#include "persist/db.h"
+#include "persist/journal.h"
+#include "persist/store.h"
+
+struct keeper {
+	struct journal *journal;
+	struct db      *db;
+	struct store   *store;       /* a disk store: told what is folded                        */
+	uint64_t        fold_bytes;  /* fold when so much waits; 0: a quarter of the journal limit */
+	uint64_t        fold_ms;     /* or when the oldest has waited so long; 0: 60 000         */
+	struct clock    clock;
+	uint64_t      (*wall_ms)(void *arg);
+	void           *wall_arg;
+	uint64_t        oldest_ns;   /* mine: since when something waits; 0: nothing             */
+	atomic_u32      asked;       /* somebody wants everything folded now                     */
+	atomic_u32      event;       /* sleeps on it                                             */
+	bool            no_space;    /* the last fold found the disk full                        */
+	uint64_t        retry_ns;    /* mine: after a fold that found no room or memory; 0: now   */
+	uint64_t        most;        /* mine: so many bytes in one fold; less where memory is short */
+	uint64_t        told;        /* mine: the epoch the store was told last                  */
+};
+
+/* Fold if it is time; also lets the journal preallocate. 1: did something, 0: nothing to do,
+ * NOH_EDISK, NOH_ECORRUPT: for good. */
+int  keeper_step(struct keeper *k);
+int  keeper_fold_all(struct keeper *k);          /* up to the durable frame, now                */
+void keeper_ask(struct keeper *k);               /* any thread: fold soon (memory is short)     */
+void keeper_sleep(struct keeper *k, uint64_t timeout_ns);
+void keeper_wake(struct keeper *k);
+
+#endif

@@ -1,0 +1,45 @@
+/* persist/recover.c - what a crash left of the journal. */
+#include "persist/walk.h"
+
+#include "core/error.h"
+
+static int look_at_heads(struct walk *w)
+{
+	for (size_t i = 0; i < w->segments.count; i++) {
+		int rc = segment_look(w->disk, w->dir_id, &w->segments.at[i]);
+
+		if (rc != NOH_OK)
+			return rc == NOH_END ? error_set(NOH_EDISK, "a segment went away") : rc;
+		if (w->segments.at[i].epoch > w->top_epoch)
+			w->top_epoch = w->segments.at[i].epoch;
+	}
+	return NOH_OK;
+}
+
+int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
+		    void *arg, struct journal_end *end)
+{
+	struct walk w;
+	int rc;
+
+	*end = (struct journal_end){ .frame = after };
+	walk_open(&w, disk, dir_id);
+	rc = segment_list(disk, &w.segments);
+	if (rc == NOH_OK)
+		rc = look_at_heads(&w);
+	if (rc == NOH_OK)
+		rc = walk_start(&w, after);
+	while (rc == NOH_OK)
+		rc = walk_next(&w, each, arg);
+	if (rc == NOH_END && !w.stopped) {
+		if (w.group > after)
+			end->frame = w.group;
+		end->epoch = w.top_epoch;
+		end->segment = w.segments.count ? w.segments.at[w.segments.count - 1].number : 0;
+		end->cut_bytes = w.cut;
+		end->bytes = w.bytes;
+		rc = NOH_OK;
+	}
+	walk_close(&w);
+	return rc;
+}
