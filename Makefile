@@ -14,12 +14,19 @@ OPT     := $(if $(SAN),-O1 -fsanitize=$(sanflag) -fno-omit-frame-pointer -DNOH_S
 WARN    := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 CFLAGS  += -std=c11 -D_GNU_SOURCE -I. -Iinclude $(if $(filter thread,$(SAN)),-I$(OUT)/shim -DCK_USE_CC_BUILTINS=1) \
            $(OPT) -g -fPIC -fvisibility=hidden -pthread $(WARN)
-LIBS    := -lck $(if $(SAN),,-ljemalloc) -lm -pthread
+LIBS    := -lck -llmdb -luring -lxxhash $(if $(SAN),,-ljemalloc) -lm -pthread
 PARTS   := core mailbox sched persist net box actors
 SRC     := $(wildcard $(PARTS:%=%/*.c))
 CLI     := $(wildcard tools/*.c bench/*.c)
 TESTS   := $(sort $(wildcard tests/*/*_test.c))
 STRESS  := $(sort $(wildcard tests/*/*_stress.c))
+# Power cuts are simulated where LMDB is to be had as an archive: its calls that change files are wrapped.
+SIM     := $(filter-out %_test.c %_stress.c,$(wildcard tests/sim/*.c))
+WRAP    := open close write pwrite writev pwritev fsync fdatasync ftruncate fallocate posix_fallocate mkdir rename unlink
+ifeq ($(findstring /,$(shell $(CC) -print-file-name=liblmdb.a)),)
+TESTS   := $(filter-out tests/sim/%,$(TESTS))
+STRESS  := $(filter-out tests/sim/%,$(STRESS))
+endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
@@ -47,7 +54,7 @@ stress-unit: $(patsubst %.c,$(OUT)/%,$(call pick,$(STRESS)))
 	@tests/unit.sh $^
 
 ifeq ($(SAN),thread)
-$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS)): | $(OUT)/shim/ck_pr.h
+$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM)): | $(OUT)/shim/ck_pr.h
 $(OUT)/shim/ck_pr.h: tests/tsan/ck_shim.sh
 	$(call say,SHIM,$@) tests/tsan/ck_shim.sh $(OUT)/shim
 endif
@@ -58,6 +65,21 @@ $(OUT)/noh: $(call obj,$(SRC) $(CLI))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call obj,$(SRC)) $(call obj,$(wildcard tests/lib/*.c))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+$(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call obj,$(SRC) $(wildcard tests/lib/*.c) $(SIM))
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(WRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
+# The simulator: a build of its own, with the planted bugs that it must find (core/plant.h).
+SIMBOX  := $(wildcard tests/sim/box/*.c) $(filter tests/sim/disk_% tests/sim/lmdb_%,$(SIM))
+SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare
+simobj   = $(patsubst %.c,$(OUT)/sim/%.o,$(1))
+$(OUT)/sim/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) $(CFLAGS) -DNOH_PLANTS -MMD -MP -c $< -o $@
+$(OUT)/noh-sim: $(call simobj,$(SRC) $(SIMBOX))
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(SIMWRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
+# The disk under tests/crash/blk.sh: it alone needs libfuse3.
+$(OUT)/tests/crash/blk: tests/crash/blk.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $$(pkg-config --cflags fuse3) $< -o $@ $$(pkg-config --libs fuse3)
 
 lib: $(OUT)/libnoh.a $(OUT)/libnoh.so.$(VERSION) $(OUT)/noh.pc
 $(OUT)/libnoh.o: $(call obj,$(SRC))
@@ -80,4 +102,4 @@ install: all lib
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(OUT)/noh.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/noh.pc
 clean:
 	rm -rf out
--include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS)))
+-include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM)) $(call simobj,$(SRC) $(SIMBOX)))

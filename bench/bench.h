@@ -19,6 +19,7 @@
 enum bench_group {
 	BENCH_PEER,      /* same shape and rules as the peer programs                 */
 	BENCH_EXTRA,     /* ours alone, labelled as such                              */
+	BENCH_DISK,      /* not in the default set: they need a disk                  */
 	BENCH_SWEEP      /* not in the default set: for --plot, or by name            */
 };
 
@@ -59,6 +60,8 @@ struct bench_run {
 	uint64_t    n, actors, seed, rate;
 	bool        smoke;
 	bool        quiet;                    /* keep the box's warnings to ourselves */
+	const char *dir;                      /* where durable ones put their data; NULL: here */
+	char       *rubbish;                  /* a directory to remove once the box is closed */
 	noh_box    *box;
 	noh_actor   gather;
 	const char *types[BENCH_TYPES];
@@ -89,6 +92,7 @@ void bench_same(const struct bench_run *r, const char *what, int64_t got, int64_
 
 /* "type:000000000042": twelve digits. room is at least 64 bytes. */
 void bench_address(char *room, const char *type, uint64_t id);
+void bench_next_address(char *end);      /* the one with the next number; end: of the text */
 uint64_t bench_id(noh_turn *turn);       /* back from an address to the number */
 void *bench_memory(struct bench_run *r, size_t bytes);    /* zeroed and touched */
 
@@ -120,6 +124,7 @@ struct bench_plan {                     /* what the command line asked for */
 	uint64_t    n, seed, rate;      /* n 0: each benchmark's own */
 	unsigned    reps;
 	bool        smoke, json, raw;
+	const char *dir;
 	const char *plot;
 	char        command[256];
 };
@@ -166,5 +171,9 @@ void bench_flood(struct bench_run *r);
 void bench_read_only(struct bench_run *r);
 void bench_idle_memory(struct bench_run *r);
 void bench_stuck(struct bench_run *r);
+void bench_durable_counters(struct bench_run *r);
+void bench_durable_latency(struct bench_run *r);
+void bench_durable_start(struct bench_run *r);
+void bench_durable_activate(struct bench_run *r);
 
 #endif

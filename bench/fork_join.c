@@ -7,6 +7,8 @@
 #include "bench/bench.h"
 #include "tools/cli.h"
 
+#include <string.h>
+
 enum { GO, WORK };
 enum { CREATE_RUN = 64 };
 
@@ -29,11 +31,13 @@ static int creator_message(noh_turn *turn, const noh_msg *msg)
 	const struct nursery *nursery = noh_user(turn);
 	struct creator *me = noh_state(turn);
 	struct hello hello = { 1, nursery->gather };
-	char address[64];
+	char address[64], *end;
 
 	(void)msg;
-	for (unsigned i = 0; i < CREATE_RUN && me->made < nursery->n; i++) {
-		bench_address(address, "cell", ++me->made);
+	bench_address(address, "cell", me->made);
+	end = address + strlen(address);
+	for (unsigned i = 0; i < CREATE_RUN && me->made < nursery->n; i++, me->made++) {
+		bench_next_address(end);
 		int rc = noh_tell_to(turn, address, WORK, &hello, sizeof hello);
 		if (rc != NOH_OK)
 			return rc;

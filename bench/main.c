@@ -13,13 +13,14 @@ enum { MOST_WORKERS = 256, MOST_REPS = 1000, MOST_BENCHES = 64 };
 void bench_usage(void)
 {
 	printf("usage: noh bench [NAME ...] [options]\n\n"
-	       "Runs the named benchmarks (default: all of --list but the last group), each\n"
+	       "Runs the named benchmarks (default: all of --list but the last groups), each\n"
 	       "repetition in a process of its own, and checks every result exactly. The table\n"
 	       "shows the median; spread is fastest minus slowest, in percent of it.\n\n"
 	       "  --workers N[,M...]   worker threads, one run each (default 1 and all cores)\n"
 	       "  --n N                how much work, see --list; 10k and 2M are fine\n"
 	       "  --reps R             repetitions (default 3; 1 with --raw or --smoke)\n"
 	       "  --rate R             flood: intended messages/s (default 500k)\n"
+	       "  --dir DIR            where durable-... put their data (default: here)\n"
 	       "  --seed S             of all random choices (default 1)\n"
 	       "  --smoke              tiny sizes: does everything still work?\n"
 	       "  --json               one JSON object per line and row, with all parameters\n"
@@ -84,6 +85,10 @@ static int parse_value(struct cli_args *args, struct bench_plan *plan)
 		plan->plot = value;
 		return CLI_FINE;
 	}
+	if (strcmp(name, "dir") == 0) {
+		plan->dir = value;
+		return CLI_FINE;
+	}
 	if (strcmp(name, "workers") == 0)
 		return parse_workers(value, plan) ? CLI_FINE :
 		       usage_error("--workers takes numbers from 1 to %d with commas, not \"%s\"",
@@ -106,7 +111,7 @@ static int parse_value(struct cli_args *args, struct bench_plan *plan)
 
 static int unknown_option(const char *name)
 {
-	static const char *const names[] = { "workers", "n", "reps", "rate", "seed", "smoke",
+	static const char *const names[] = { "workers", "n", "reps", "rate", "seed", "dir", "smoke",
 					     "json", "raw", "plot", "list", "help" };
 	const char *near = cli_nearest(name, names, sizeof names / sizeof names[0]);
 
@@ -129,7 +134,7 @@ static int unknown_bench(const char *name)
 
 static int parse_option(struct cli_args *args, struct bench_plan *plan)
 {
-	static const char *const with_value[] = { "workers", "n", "reps", "rate", "seed", "plot" };
+	static const char *const with_value[] = { "workers", "n", "reps", "rate", "seed", "dir", "plot" };
 	const char *name = args->name;
 
 	for (unsigned i = 0; i < sizeof with_value / sizeof with_value[0]; i++)
@@ -207,7 +212,7 @@ bool bench_measure(const struct bench_plan *plan, const struct bench *b, unsigne
 		   struct bench_row *row)
 {
 	struct bench_run r = { .bench = b, .workers = workers, .smoke = plan->smoke,
-			       .seed = plan->seed, .rate = plan->rate };
+			       .seed = plan->seed, .rate = plan->rate, .dir = plan->dir };
 
 	r.n = plan->n != 0 ? plan->n : plan->smoke ? b->smoke_n : b->n;
 	r.actors = plan->smoke && b->smoke_actors != 0 ? b->smoke_actors : b->actors;
@@ -321,7 +326,7 @@ int bench_main(int argc, char **argv)
 		return bench_plot(&plan);
 	bool by_name = count > 0;
 	for (unsigned i = 0; !by_name && i < bench_count; i++)
-		if (bench_all[i].group != BENCH_SWEEP)
+		if (bench_all[i].group < BENCH_DISK || (plan.smoke && bench_all[i].group == BENCH_DISK))
 			chosen[count++] = &bench_all[i];
 	return measure_all(&plan, chosen, count, by_name);
 }

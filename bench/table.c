@@ -62,6 +62,20 @@ const struct bench bench_all[] = {
 	  .group = BENCH_EXTRA, .least_workers = 2, .n = 1000, .smoke_n = 50,
 	  .about = "one turn spins n ms: the worst delay of everybody else" },
 
+	{ .name = "durable-counters", .unit = "calls", .run = bench_durable_counters, .payload = 8,
+	  .group = BENCH_DISK, .n = 3 * M, .smoke_n = 2000, .actors = 1 * M, .smoke_actors = 1000,
+	  .about = "n increments of 1 M counters, on disk when answered, 65536 under way" },
+	{ .name = "durable-latency", .unit = "calls", .run = bench_durable_latency, .payload = 8,
+	  .group = BENCH_DISK, .n = 5000, .smoke_n = 50, .actors = 1000, .latency = true,
+	  .about = "one caller, n calls one after the other, beside bare durable writes" },
+
+	{ .name = "durable-start", .unit = "starts", .run = bench_durable_start, .payload = 8,
+	  .group = BENCH_DISK, .n = 10 * M, .smoke_n = 2000,
+	  .about = "from open to the first answer with n stored counters; after kill -9 as well" },
+	{ .name = "durable-activate", .unit = "actors", .run = bench_durable_activate, .payload = 8,
+	  .group = BENCH_DISK, .n = 1 * M, .smoke_n = 2000,
+	  .about = "n stored counters are called, and activated by that" },
+
 	{ .name = "random-counters-1k", .unit = "msg", .run = bench_random_counters, .payload = 8,
 	  .group = BENCH_SWEEP, .n = 10 * M, .smoke_n = 20000, .actors = 1000,
 	  .about = "random-counters with a thousand" },
@@ -87,6 +101,7 @@ void bench_list(void)
 	static const char *const heads[] = {
 		[BENCH_PEER] = "Same shapes and rules as the peer programs",
 		[BENCH_EXTRA] = "Extra rows",
+		[BENCH_DISK] = "On disk (--dir says where), by name only",
 		[BENCH_SWEEP] = "By name only (and in --plot)",
 	};
 

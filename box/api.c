@@ -2,11 +2,11 @@
  *
  * Every function here borrows a port (sched.h) for its sends, and gives it back before it blocks.
  */
-#include "box/box.h"
+#include "box/api.h"
 
 #include <string.h>
 
-static int running(noh_box *box)
+int api_running(noh_box *box)
 {
 	if (load_acquire(&box->phase) != BOX_RUNNING || load_relaxed(&box->sched.stopping))
 		return error_set(NOH_ESTOPPED, "the box is not running");
@@ -27,12 +27,12 @@ static struct port *open_port(noh_box *box)
 	return NULL;
 }
 
-static uint64_t until_ns(noh_box *box, uint32_t timeout_ms)
+uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms)
 {
 	return clock_now_ns(&box->sched.clock) + (uint64_t)timeout_ms * 1000000u;
 }
 
-static int may_block(const char *what)
+int api_may_block(const char *what)
 {
 	if (sched_in_turn())
 		return error_set(NOH_EINTURN, "%s blocks: not inside a turn%s", what,
@@ -50,6 +50,15 @@ static int check_message(struct sched *s, struct type *t, uint32_t kind, size_t 
 
 /* ── sending ── */
 
+/* Far over its capacity with what may not be dropped: then it is this one. */
+static int shed(struct port *p, struct type *t, const struct msg *m)
+{
+	count_one(&p->types[t->index].accepted, 1);
+	count_one(&p->types[t->index].dropped_oldest, 1);
+	msg_dispose(p, m, NOH_FULL);
+	return NOH_OK;
+}
+
 /* Into the mailbox, by its full mode. m's body is the mailbox's if this is NOH_OK. */
 static int push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
 {
@@ -57,7 +66,7 @@ static int push(struct port *p, struct cell *c, uint32_t gen, const struct msg *
 
 	if (t->shared)
 		return sched_deliver(p, c, gen, m);
-	switch (mailbox_push(&c->mailbox, &p->room, gen, t->capacity, m)) {
+	switch (mailbox_push(&c->mailbox, &p->room, gen, t->sheds ? t->hard : t->capacity, m)) {
 	case MB_PUSHED_WAKE:
 		sched_enqueue(p, c);
 		/* fall through */
@@ -65,6 +74,8 @@ static int push(struct port *p, struct cell *c, uint32_t gen, const struct msg *
 		count_one(&p->types[t->index].accepted, 1);
 		return NOH_OK;
 	case MB_FULL:
+		if (t->sheds)
+			return shed(p, t, m);
 		count_one(&p->types[t->index].refused, 1);
 		return NOH_FULL;
 	case MB_GONE:
@@ -75,25 +86,47 @@ static int push(struct port *p, struct cell *c, uint32_t gen, const struct msg *
 	return error_set(NOH_ENOMEM, "no memory for another waiting message");
 }
 
-static int send_cell(struct port *p, struct cell *c, uint32_t gen, uint32_t kind, const void *body,
-		     size_t len, uint64_t reply)
+/* A key, or an answer that need not wait, go in an envelope. */
+static bool set_body(struct msg *m, const struct outgoing *out)
 {
-	struct msg m = { .kind = kind, .reply = reply };
-	int rc = check_message(p->sched, cell_type(p->sched, c), kind, len);
+	const noh_call_options *o = out->options;
+	size_t key = o && o->key ? o->key_len : 0;
+	struct envelope *env;
+
+	if (!key && !(o && o->durability == NOH_MEMORY))
+		return msg_set_body(m, out->body, out->len);
+	env = mem_alloc(sizeof *env + out->len + key);
+	if (!env)
+		return false;
+	*env = (struct envelope){ .bytes = (uint32_t)(sizeof *env + out->len + key),
+				  .key_len = (uint16_t)key,
+				  .flags = o->durability == NOH_MEMORY ? ENVELOPE_MEMORY : 0 };
+	if (out->len)
+		memcpy(env + 1, out->body, out->len);
+	if (key)
+		memcpy((char *)(env + 1) + out->len, o->key, key);
+	m->len = (uint32_t)out->len | MSG_WRAPPED;
+	m->body.big = env;
+	return true;
+}
+
+static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct outgoing *out)
+{
+	struct msg m = { .kind = out->kind, .reply = out->reply };
+	int rc = check_message(p->sched, cell_type(p->sched, c), out->kind, out->len);
 
 	if (rc != NOH_OK)
 		return rc;
-	if (!msg_set_body(&m, body, len))
-		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", len);
+	if (!set_body(&m, out))
+		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", out->len);
 	rc = push(p, c, gen, &m);
-	if (rc != NOH_OK && len > MSG_INLINE)
-		mem_free(m.body.big, len);
+	if (rc != NOH_OK)
+		msg_free_body(&m);
 	return rc;
 }
 
 /* An actor may go back to storage between look-up and push: look it up again. */
-static int send_address(noh_box *box, const char *address, uint32_t kind, const void *body,
-			size_t len, uint64_t reply)
+int api_send(noh_box *box, const char *address, const struct outgoing *out)
 {
 	struct sched *s = &box->sched;
 	struct address a;
@@ -105,8 +138,13 @@ static int send_address(noh_box *box, const char *address, uint32_t kind, const 
 
 	/* A message that will be refused makes no cell. */
 	t = rc == NOH_OK ? sched_find_type(s, a.type, a.type_len) : NULL;
+	if (t && t->refused)
+		return error_set(t->refused, "type %s is refused: its stored actors are of a version that no "
+				 "migration leads from; see the log of the start, or run noh check", t->name);
+	if (t && !t->durable && out->options && out->options->key)
+		return error_set(NOH_EINVAL, "an idempotency key needs a durable type, and %s is not", t->name);
 	if (t)
-		rc = check_message(s, t, kind, len);
+		rc = check_message(s, t, out->kind, out->len);
 	if (rc != NOH_OK)
 		return rc;
 	p = open_port(box);
@@ -115,7 +153,7 @@ static int send_address(noh_box *box, const char *address, uint32_t kind, const 
 	do {
 		rc = sched_resolve(p, address, strlen(address), &c, &gen);
 		if (rc == NOH_OK)
-			rc = send_cell(p, c, gen, kind, body, len, reply);
+			rc = send_cell(p, c, gen, out);
 	} while (rc == NOH_EGONE);
 	sched_port_done(p);
 	return rc;
@@ -123,16 +161,16 @@ static int send_address(noh_box *box, const char *address, uint32_t kind, const 
 
 int noh_send(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len)
 {
-	int rc = running(box);
+	int rc = api_running(box);
 
-	return rc == NOH_OK ? send_address(box, address, kind, body, len, 0) : rc;
+	return rc == NOH_OK ? api_send(box, address, &(struct outgoing){ kind, body, len, 0, NULL }) : rc;
 }
 
 int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, size_t len)
 {
 	struct sched *s = &box->sched;
 	struct port *p;
-	int rc = running(box);
+	int rc = api_running(box);
 
 	if (rc != NOH_OK)
 		return rc;
@@ -144,7 +182,8 @@ int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, si
 	if (load_acquire(&cell_at(s, ref_number(to))->mailbox.gen) != ref_gen(to))
 		rc = NOH_EGONE;
 	else
-		rc = send_cell(p, cell_at(s, ref_number(to)), ref_gen(to), kind, body, len, 0);
+		rc = send_cell(p, cell_at(s, ref_number(to)), ref_gen(to),
+			       &(struct outgoing){ kind, body, len, 0, NULL });
 	sched_port_done(p);
 	if (rc == NOH_EGONE)
 		return error_set(rc, "the reference is stale: its actor went back to storage; send to "
@@ -179,16 +218,15 @@ static bool wait_for_room(noh_box *box, const char *address, uint64_t until_ns)
 }
 
 /* NOH_FULL of a block mailbox is worth waiting for; of a drop_newest one it is an answer. */
-static int send_until(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
-		      uint64_t reply, uint64_t until_ns)
+int api_send_until(noh_box *box, const char *address, const struct outgoing *out, uint64_t until_ns)
 {
 	struct address a;
 	int rc;
 
 	for (;;) {
-		rc = running(box);
+		rc = api_running(box);
 		if (rc == NOH_OK)
-			rc = send_address(box, address, kind, body, len, reply);
+			rc = api_send(box, address, out);
 		if (rc != NOH_FULL)
 			return rc;
 		if (address_parse(&a, address, strlen(address)) == NOH_OK &&
@@ -202,157 +240,12 @@ static int send_until(noh_box *box, const char *address, uint32_t kind, const vo
 int noh_send_wait(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
 		  uint32_t timeout_ms)
 {
-	int rc = may_block("noh_send_wait");
+	int rc = api_may_block("noh_send_wait");
 
 	if (rc != NOH_OK)
 		return rc;
-	return send_until(box, address, kind, body, len, 0, until_ns(box, timeout_ms));
-}
-
-/* ── calling ── */
-
-/* Copy the state as the last finished turn left it. */
-static bool copy_state(struct type *t, struct body *b, uint64_t *out)
-{
-	atomic_u64 *version = (atomic_u64 *)(void *)b->data;
-	atomic_u64 *words = (atomic_u64 *)(void *)body_state(t, b);
-	size_t n = (t->pub.state_size + 7u) / 8;
-
-	for (int tries = 0; tries < 1000; tries++) {
-		uint64_t before = load_acquire(version);
-
-		for (size_t i = 0; i < n; i++)
-			out[i] = load_acquire(&words[i]);
-		if (!(before & 1) && load_acquire(version) == before)
-			return true;
-		cpu_relax();
-	}
-	return false;
-}
-
-static int call_result(const char *address, int status, size_t len, size_t room, bool wanted)
-{
-	if (status == NOH_OK && wanted && len > room)
-		return error_set(NOH_ETOOBIG, "the answer of %s has %zu bytes, there is room for %zu",
-				 address, len, room);
-	if (status < 0 && status != NOH_ETIMEOUT)
-		return error_set(status, "%s: %s", address, noh_strerror(status));
-	return status;
-}
-
-#define READ_STATE_MAX 4096
-
-/* A read-only kind runs here and now, beside the mailbox (RT-22). False: take the ordinary way. */
-static bool call_read_only(noh_box *box, const char *address, uint32_t kind, const void *body,
-			   size_t len, void *answer, size_t *answer_len, int *rc)
-{
-	struct sched *s = &box->sched;
-	uint64_t state[READ_STATE_MAX / 8];
-	struct effects nothing = { 0 };          /* and no room for more */
-	struct noh_turn turn = { .sched = s, .fx = &nothing, .so_far = { .flags = TURN_READONLY | TURN_OUTSIDE | TURN_ADDRESS,
-						    .state = state },
-				 .answer = answer,
-				 .answer_room = answer && answer_len ? *answer_len : 0 };
-	noh_msg m = { .kind = kind, .len = (uint32_t)len, .body = body,
-		      .flags = NOH_MSG_WANTS_REPLY };
-	struct address a;
-	struct port *p;
-	uint32_t gen;
-	bool ok = false;
-
-	if (address_parse(&a, address, strlen(address)) != NOH_OK)
-		return false;
-	turn.type = sched_find_type(s, a.type, a.type_len);
-	if (!turn.type || !turn.type->reads || kind >= turn.type->pub.kind_count ||
-	    !(turn.type->pub.kinds[kind].flags & NOH_KIND_READ) || !turn.type->pub.on_message ||
-	    turn.type->pub.state_size > READ_STATE_MAX || len > s->max_message)
-		return false;
-	p = sched_port(s);
-	epoch_enter(&p->epoch);
-	turn.cell = sched_find(p, &a, turn.type, address_hash(&a, s->seed), &gen);
-	if (turn.cell && load_acquire(&turn.cell->life) == NOH_ACTIVE)
-		ok = copy_state(turn.type, turn.cell->body, state);
-	epoch_leave(&p->epoch);
-	sched_port_done(p);
-	if (!ok)
-		return false;
-	memcpy(turn.address, address, strlen(address) + 1);
-	turn.address[a.type_len] = ':';
-	turn.msgs = &m;
-	turn.msg_count = 1;
-	sched_set_reading(true);
-	*rc = turn.type->pub.on_message(&turn, &m);
-	sched_set_reading(false);
-	if (answer_len)
-		*answer_len = turn.answer_len;
-	if (*rc < 0)
-		(void)error_set(*rc, "%s: %s", address,
-				turn.so_far.flags & TURN_REASON ? turn.reason : noh_strerror(*rc));
-	else
-		*rc = call_result(address, NOH_OK, turn.answer_len, turn.answer_room, answer != NULL);
-	return true;
-}
-
-int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
-	     uint32_t timeout_ms, void *answer, size_t *answer_len)
-{
-	struct sched *s = &box->sched;
-	size_t room = answer && answer_len ? *answer_len : 0, got = 0;
-	uint64_t until = until_ns(box, timeout_ms), token;
-	struct port *p;
-	int rc = may_block("noh_call");
-
-	if (rc == NOH_OK)
-		rc = running(box);
-	if (rc != NOH_OK)
-		return rc;
-	if (call_read_only(box, address, kind, body, len, answer, answer_len, &rc))
-		return rc;
-	p = sched_port(s);
-	token = pending_call(p, answer, room);
-	sched_port_done(p);
-	if (!token)
-		return error_set(NOH_ENOMEM, "no memory for another call");
-	rc = send_until(box, address, kind, body, len, token, until);
-	if (rc != NOH_OK) {
-		p = sched_port(s);
-		pending_drop(p, token);
-		sched_port_done(p);
-		return rc;
-	}
-	rc = pending_wait(s, token, until, &got);
-	if (answer_len)
-		*answer_len = got;
-	if (rc == NOH_ETIMEOUT)
-		return error_set(rc, "%s: no answer within %u ms", address, timeout_ms);
-	return call_result(address, rc, got, room, answer != NULL);
-}
-
-int noh_call_then(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
-		  uint32_t timeout_ms, noh_done_fn *done, void *user)
-{
-	struct sched *s = &box->sched;
-	struct port *p;
-	uint64_t token;
-	int rc = running(box);
-
-	if (rc != NOH_OK)
-		return rc;
-	if (!done)
-		return error_set(NOH_EINVAL, "noh_call_then without a function to call");
-	p = sched_port(s);
-	token = pending_then(p, done, user);
-	sched_port_done(p);
-	if (!token)
-		return error_set(NOH_ENOMEM, "no memory for another call");
-	rc = send_address(box, address, kind, body, len, token);
-	p = sched_port(s);
-	if (rc == NOH_OK)
-		pending_deadline(p, token, clock_due(s, timeout_ms));
-	else
-		pending_drop(p, token);
-	sched_port_done(p);
-	return rc;
+	return api_send_until(box, address, &(struct outgoing){ kind, body, len, 0, NULL },
+			      api_until_ns(box, timeout_ms));
 }
 
 /* ── actors as such ── */
@@ -362,7 +255,7 @@ int noh_ref(noh_box *box, const char *address, noh_actor *ref)
 	struct cell *c;
 	uint32_t gen;
 	struct port *p;
-	int rc = load_acquire(&box->phase) == BOX_RUNNING ? NOH_OK : running(box);
+	int rc = load_acquire(&box->phase) == BOX_RUNNING ? NOH_OK : api_running(box);
 
 	if (rc != NOH_OK)
 		return rc;
@@ -402,14 +295,14 @@ static int ask_system(noh_box *box, struct port *p, struct cell *c, uint32_t gen
 
 int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 {
-	uint64_t until = until_ns(box, timeout_ms);
+	uint64_t until = api_until_ns(box, timeout_ms);
 	struct port *p;
 	struct cell *c;
 	uint32_t gen;
-	int rc = may_block("noh_activate");
+	int rc = api_may_block("noh_activate");
 
 	if (rc == NOH_OK)
-		rc = running(box);
+		rc = api_running(box);
 	if (rc != NOH_OK)
 		return rc;
 	do {
@@ -423,7 +316,7 @@ int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 		}
 		rc = ask_system(box, p, c, gen, SYS_ACTIVATE, 0, until);
 	} while (rc == NOH_ENOACTOR);
-	return call_result(address, rc, 0, 0, false);
+	return api_call_result(address, rc, 0, 0, false);
 }
 
 /* Find without making. NOH_OK with *c = NULL: nobody in memory. */
@@ -460,10 +353,10 @@ int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeo
 	struct cell *c = NULL;
 	uint32_t gen;
 	bool active;
-	int rc = may_block("noh_deactivate");
+	int rc = api_may_block("noh_deactivate");
 
 	if (rc == NOH_OK)
-		rc = running(box);
+		rc = api_running(box);
 	if (rc != NOH_OK)
 		return rc;
 	p = open_port(box);
@@ -478,8 +371,8 @@ int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeo
 		return rc != NOH_OK ? rc : error_set(NOH_ENOACTOR, "%s is not active", address);
 	}
 	rc = ask_system(box, p, c, gen, SYS_DEACTIVATE, force,
-			until_ns(box, timeout_ms));
-	return call_result(address, rc, 0, 0, false);
+			api_until_ns(box, timeout_ms));
+	return api_call_result(address, rc, 0, 0, false);
 }
 
 const char *noh_life_name(noh_life life)
@@ -497,19 +390,20 @@ static bool is_stored(noh_box *box, const struct address *a, struct type *t)
 {
 	uint64_t hash = address_hash(a, box->sched.seed);
 	char text[ADDRESS_MAX + 1];
-	void *image;
-	size_t len;
+	struct stored stored;
 
-	if (!store_may_have(box->store, hash))
+	struct store *store = t->durable ? box->disk.store : box->store;
+
+	if (!store_may_have(store, hash))
 		return false;
 	memcpy(text, t->name, t->name_len);
 	text[t->name_len] = ':';
 	memcpy(text + t->name_len + 1, a->id, a->id_len);
-	if (store_load(box->store, text, (size_t)t->name_len + 1 + a->id_len, hash, &image, &len) !=
+	if (store_load(store, text, (size_t)t->name_len + 1 + a->id_len, hash, &stored) !=
 	    NOH_OK)
 		return false;
-	mem_free(image, len);
-	return true;
+	mem_free(stored.image, stored.len);
+	return !stored.gone;
 }
 
 int noh_get_status(noh_box *box, const char *address, noh_status *status)
@@ -520,7 +414,7 @@ int noh_get_status(noh_box *box, const char *address, noh_status *status)
 	struct cell *c = NULL;
 	struct port *p;
 	uint32_t gen;
-	int rc = load_acquire(&box->phase) == BOX_RUNNING ? NOH_OK : running(box);
+	int rc = load_acquire(&box->phase) == BOX_RUNNING ? NOH_OK : api_running(box);
 
 	memset(status, 0, sizeof *status);
 	if (rc != NOH_OK)
@@ -552,7 +446,7 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 	struct port *p;
 
 	if (load_acquire(&box->phase) != BOX_RUNNING)
-		return running(box);
+		return api_running(box);
 	if (type && !only)
 		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
 	p = sched_port(s);

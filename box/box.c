@@ -10,21 +10,48 @@
 
 /* ── storage, connected ── */
 
-static int storage_load(void *arg, const char *address, size_t len, uint64_t hash, void **image,
-			size_t *image_len)
+static int storage_load(void *arg, const char *address, size_t len, uint64_t hash,
+			struct sched_image *image)
 {
-	return store_load(arg, address, len, hash, image, image_len);
+	struct stored stored;
+	int rc = store_load(arg, address, len, hash, &stored);
+
+	if (rc == NOH_OK)
+		*image = (struct sched_image){ stored.image, stored.len, stored.seq, stored.due,
+					       stored.gone, stored.fresh };
+	return rc;
 }
 
 static int storage_save(void *arg, const char *address, size_t len, uint64_t hash,
-			const void *image, size_t image_len)
+			const struct sched_image *image)
 {
-	return store_save(arg, address, len, hash, image, image_len);
+	struct stored stored = { image->bytes, image->len, image->seq, image->due, image->gone,
+				 image->fresh };
+
+	return store_save(arg, address, len, hash, &stored);
+}
+
+static int storage_idem_get(void *arg, const char *address, size_t len, uint64_t hash, const void *key,
+			    size_t key_len, void **part, size_t *part_len, uint64_t *due)
+{
+	return store_idem_get(arg, address, len, hash, key, key_len, part, part_len, due);
+}
+
+static int storage_idem_put(void *arg, const char *address, size_t len, uint64_t hash, const void *key,
+			    size_t key_len, const void *part, size_t part_len, uint64_t due)
+{
+	return store_idem_put(arg, address, len, hash, key, key_len, part, part_len, due);
 }
 
 static bool storage_may_have(void *arg, uint64_t hash)
 {
 	return store_may_have(arg, hash);
+}
+
+static struct sched_storage storage(struct store *store)
+{
+	return (struct sched_storage){ store, storage_load, storage_save, storage_may_have,
+				       storage_idem_get, storage_idem_put };
 }
 
 /* ── open ── */
@@ -54,8 +81,8 @@ static int set_options(noh_box *box, const noh_options *o)
 	s->worker_count = o->workers ? o->workers : cores();
 	if (s->worker_count > 1024)
 		return error_set(NOH_EINVAL, "%u workers: at most 1024", s->worker_count);
-	if (o->max_actors > UINT64_C(1) << 31 || o->max_message > 1u << 30)
-		return error_set(NOH_EINVAL, "max_actors is at most 2^31, max_message at most 2^30");
+	if (o->max_actors > UINT64_C(1) << 31 || o->max_message > 1u << 29)
+		return error_set(NOH_EINVAL, "max_actors is at most 2^31, max_message at most 2^29");
 	s->max_actors = o->max_actors ? (uint32_t)o->max_actors + 2 : default_max_actors();
 	s->max_message = o->max_message ? o->max_message : 1u << 20;
 	s->memory_budget = o->memory_budget;
@@ -72,6 +99,11 @@ static int set_options(noh_box *box, const noh_options *o)
 
 int noh_open(noh_box **out, const noh_options *options)
 {
+	return box_open(out, options, NULL);
+}
+
+int box_open(noh_box **out, const noh_options *options, const struct box_seams *seams)
+{
 	static const noh_options defaults;
 	noh_box *box;
 	int rc;
@@ -84,17 +116,25 @@ int noh_open(noh_box **out, const noh_options *options)
 		return error_set(NOH_ENOMEM, "no memory for a box");
 	box->sched.box = box;
 	clock_real(&box->sched.clock);
+	if (seams) {
+		box->sched.clock = seams->clock;
+		box->disk.disk = seams->disk;
+		box->disk.segment_bytes = seams->segment_bytes;
+		box->disk.ring_bytes = seams->ring_bytes;
+	}
 	rc = set_options(box, options ? options : &defaults);
 	if (rc == NOH_OK)
 		rc = sched_open(&box->sched);
 	if (rc == NOH_OK && store_mem_open(&box->store) != NOH_OK)
 		rc = error_set(NOH_ENOMEM, "no memory for the storage");
+	box->sched.storage = storage(box->store);
+	if (rc == NOH_OK && options && options->dir)
+		rc = box_disk_open(box, options);
+	box->sched.disk = storage(box->disk.store);
 	if (rc != NOH_OK) {
 		noh_close(box);
 		return rc;
 	}
-	box->sched.storage = (struct sched_storage){ box->store, storage_load, storage_save,
-						     storage_may_have };
 	*out = box;
 	return NOH_OK;
 }
@@ -129,8 +169,9 @@ static int batch_of_one(noh_turn *turn, const noh_msg *msg)
 	return turn->type->pub.on_batch(turn, msg, 1);
 }
 
-static void set_type(struct type *t, const noh_type *pub)
+static void set_type(struct sched *s, struct type *t, const noh_type *pub)
 {
+	bool disk = s->journal.arg != NULL;
 	uint32_t idle = pub->idle_timeout_ms ? pub->idle_timeout_ms : 300000;
 
 	t->pub = *pub;
@@ -141,15 +182,20 @@ static void set_type(struct type *t, const noh_type *pub)
 	t->half = t->capacity / 2;
 	t->hard = t->capacity * HARD_FACTOR;
 	t->idle_ds = idle == NOH_NEVER ? UINT32_MAX : (idle + 99) / 100 + 1;
-	t->shared = pub->full_mode == NOH_DROP_OLDEST;
 	for (uint32_t i = 0; i < pub->kind_count; i++) {
 		t->reads |= (pub->kinds[i].flags & NOH_KIND_READ) != 0;
 		t->coalesces |= (pub->kinds[i].flags & NOH_KIND_COALESCE) != 0;
 	}
 	t->single = pub->on_message ? pub->on_message : batch_of_one;
 	t->windowed = t->coalesces || pub->on_batch;
-	t->odd = t->reads || t->windowed;
-	t->state_off = t->reads ? 8 : 0;
+	t->durable = disk && !pub->is_volatile;
+	t->shared = pub->full_mode == NOH_DROP_OLDEST && !t->durable;
+	t->sheds = pub->full_mode == NOH_DROP_OLDEST && t->durable;
+	t->storage = t->durable ? &s->disk : &s->storage;
+	t->pub.version = pub->version ? pub->version : 1;
+	t->odd = t->reads || t->windowed || disk;
+	t->version_off = disk ? 16 : 0;          /* behind due and sequence */
+	t->state_off = t->version_off + (t->reads ? 8 : 0);
 	t->state_words = (pub->state_size + 7) / 8;
 	t->id_off = t->state_off + ((pub->state_size + 7) & ~7u);
 }
@@ -171,7 +217,7 @@ int noh_register(noh_box *box, const noh_type *pub)
 	t = mem_zalloc(sizeof *t);
 	if (!t)
 		return error_set(NOH_ENOMEM, "no memory for type %s", pub->name);
-	set_type(t, pub);
+	set_type(s, t, pub);
 	t->index = s->type_count;
 	t->short_capacity = pub->kinds || s->max_message < MSG_INLINE ? 0 : t->capacity;
 	if (t->idle_ds < s->min_idle_ds)
@@ -237,7 +283,11 @@ int box_start_stepped(noh_box *box)
 		return error_set(NOH_ESTOPPED, "the box was started before");
 	if (box->sched.type_count == 0)
 		return error_set(NOH_EINVAL, "noh_start: no type is registered");
+	box->sched.wall_offset_ms = clock_wall_ms(&box->sched.clock) -
+				    clock_now_ns(&box->sched.clock) / 1000000u;
 	rc = sched_start(&box->sched);
+	if (rc == NOH_OK)
+		rc = box_disk_start(box, false);
 	box->stepped = true;
 	store_release(&box->phase, rc == NOH_OK ? BOX_RUNNING : BOX_STOPPED);
 	return rc;
@@ -261,8 +311,15 @@ int noh_start(noh_box *box)
 			break;
 		box->thread_count++;
 	}
-	if (box->thread_count == s->worker_count + 1)
-		return NOH_OK;
+	if (box->thread_count == s->worker_count + 1) {
+		rc = box_disk_start(box, true);
+		if (rc == NOH_OK)
+			return NOH_OK;
+		end_threads(box);
+		(void)box_disk_stop(box, false);
+		store_release(&box->phase, BOX_STOPPED);
+		return rc;
+	}
 	end_threads(box);
 	store_release(&box->phase, BOX_STOPPED);
 	return error_set(box->threads ? NOH_ESYSTEM : NOH_ENOMEM, "cannot start %u threads: %s",
@@ -288,6 +345,7 @@ static bool quiet(struct sched *s)
 		return false;
 	for (uint32_t i = 0; i < s->worker_count; i++)
 		if (inbox_has(&s->workers[i].shared.inbox) || runq_length(&s->workers[i].runq) ||
+		    load_relaxed(&s->workers[i].shown.awaits) != UINT64_MAX ||
 		    hands_length(&s->workers[i].hands))
 			return false;
 	return true;
@@ -314,6 +372,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 	uint64_t until = clock_now_ns(&s->clock) + (uint64_t)timeout_ms * 1000000u;
 	uint64_t left;
 	bool done = false;
+	int rc;
 
 	if (sched_in_turn())
 		return error_set(NOH_EINTURN, "noh_stop blocks: not inside a turn");
@@ -334,7 +393,10 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 	end_threads(box);
 	store_release(&box->phase, BOX_STOPPED);
 	left = sched_actors(s);
+	rc = box_disk_stop(box, done);
 	sched_discard(s);
+	if (rc != NOH_OK)
+		return rc;
 	if (!done && !box->stepped)
 		return error_set(NOH_ETIMEOUT, "%llu actors could not be deactivated within %u ms",
 				 (unsigned long long)left, timeout_ms);
@@ -345,9 +407,12 @@ void noh_close(noh_box *box)
 {
 	if (!box)
 		return;
-	if (load_relaxed(&box->phase) == BOX_RUNNING)
+	if (load_relaxed(&box->phase) == BOX_RUNNING) {
 		end_threads(box);
+		(void)box_disk_stop(box, false);
+	}
 	sched_close(&box->sched);
+	box_disk_close(box);
 	store_close(box->store);
 	mem_free(box->threads, 0);
 	mem_free(box, sizeof *box);

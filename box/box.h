@@ -6,16 +6,43 @@
 #ifndef NOH_BOX_BOX_H
 #define NOH_BOX_BOX_H
 
-#include "persist/store.h"
+#include "persist/crashes.h"
+#include "persist/datadir.h"
+#include "persist/keeper.h"
+#include "persist/tail.h"
 #include "sched/sched.h"
 
 #include <pthread.h>
 
 enum box_phase { BOX_OPEN, BOX_RUNNING, BOX_STOPPED };
 
+/* What a box with a data directory has: all of it NULL in one without. */
+struct box_disk {
+	struct datadir  dir;
+	bool            locked;          /* dir is open                                            */
+	struct disk    *disk;
+	struct db      *db;
+	struct journal *journal;
+	struct store   *store;
+	struct tail    *tail;            /* until whoever it mentions is woken; the store owns it */
+	struct keeper   keeper;
+	struct crashes  crashes;
+	pthread_t       threads[2];      /* journaller, keeper                                     */
+	uint32_t        thread_count;
+	atomic_u32      stop_journal, stop_keeper;
+	atomic_u32      failed;          /* NOH_EDISK or NOH_ECORRUPT, negated; said once          */
+	uint64_t        boot_tag;        /* the first epoch of this run                            */
+	uint64_t        segment_bytes;   /* of the journal, and of each worker's ring; 0: as usual */
+	uint32_t        ring_bytes;
+	uint64_t        timers_to_ms;    /* keeper: dormant timers are armed up to then, wall-clock */
+	bool            woken;           /* keeper: who has messages from before was woken         */
+};
+
 struct noh_box {
 	struct sched   sched;
-	struct store  *store;
+	struct store  *store;            /* in memory: of volatile types                           */
+	struct box_disk disk;
+	bool            no_uring;
 	pthread_t     *threads;          /* workers, then the watchdog */
 	uint32_t       thread_count;
 	bool           unpinned;
@@ -23,8 +50,27 @@ struct noh_box {
 	atomic_u32     phase;            /* enum box_phase */
 };
 
+/* For tests and the simulator: noh_open in another world. The disk becomes the box's, and is ended by
+ * noh_close; NULL: the real one. */
+struct box_seams {
+	struct clock clock;
+	struct disk *disk;
+	uint64_t     segment_bytes;      /* of the journal, and of each worker's ring; 0: as usual */
+	uint32_t     ring_bytes;
+};
+int box_open(noh_box **box, const noh_options *options, const struct box_seams *seams);
+
 /* For tests and the simulator: everything of noh_start but the threads; the caller runs
  * sched_pass(&box->sched.workers[i]) himself, with sched_set_self around it. */
 int box_start_stepped(noh_box *box);
+
+/* disk.c - the durable side, in the order of a box's life. */
+int  box_disk_open(noh_box *box, const noh_options *o);      /* recovers; before types are known */
+int  box_disk_start(noh_box *box, bool threads);             /* types are known                  */
+int  box_disk_stop(noh_box *box, bool fold);                 /* workers have ended               */
+void box_disk_close(noh_box *box);
+/* What the two threads do in one round; tests and the simulator call them. */
+int  box_journal_round(noh_box *box, bool wait);
+int  box_keeper_round(noh_box *box);
 
 #endif

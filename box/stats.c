@@ -59,6 +59,26 @@ static uint64_t sum_types(struct sched *s, uint32_t type, size_t offset)
 }
 #define TYPE_SUM(s, type, field) sum_types((s), (type), offsetof(struct type_counts, field))
 
+static void disk_stats(noh_box *box, noh_box_stats *out)
+{
+	struct journal_stats j;
+	struct db_stats d;
+
+	if (!box->disk.journal)
+		return;
+	journal_get_stats(box->disk.journal, &j);
+	db_get_stats(box->disk.db, &d);
+	out->stored += store_count(box->disk.store);
+	out->journal_frames = j.frames;
+	out->journal_records = j.records;
+	out->journal_bytes = j.bytes;
+	out->journal_unfolded = j.unfolded_bytes;
+	out->folds = d.folds;
+	out->idem_keys = d.idem;
+	out->idem_dropped = d.idem_dropped;
+	out->read_only = j.no_space;
+}
+
 int noh_get_stats(noh_box *box, noh_box_stats *out)
 {
 	struct sched *s = &box->sched;
@@ -87,6 +107,7 @@ int noh_get_stats(noh_box *box, noh_box_stats *out)
 	out->evictions = sched_sum(s, offsetof(struct port, evicted));
 	out->dead_letters = sched_sum(s, offsetof(struct port, dead_letters));
 	out->late_answers = sched_sum(s, offsetof(struct port, late_answers));
+	disk_stats(box, out);
 	return NOH_OK;
 }
 

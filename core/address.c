@@ -35,6 +35,11 @@ int address_parse(struct address *out, const char *text, size_t len)
 	return NOH_OK;
 }
 
+uint64_t address_hash_text(const char *text, size_t len, uint64_t seed)
+{
+	return XXH3_128bits_withSeed(text, len, seed).low64;
+}
+
 uint64_t address_hash(const struct address *a, uint64_t seed)
 {
 	char text[ADDRESS_MAX + 1];
@@ -42,5 +47,5 @@ uint64_t address_hash(const struct address *a, uint64_t seed)
 	memcpy(text, a->type, a->type_len);
 	text[a->type_len] = ':';
 	memcpy(text + a->type_len + 1, a->id, a->id_len);
-	return XXH3_128bits_withSeed(text, (size_t)a->type_len + 1u + a->id_len, seed).low64;
+	return address_hash_text(text, (size_t)a->type_len + 1u + a->id_len, seed);
 }

@@ -21,7 +21,8 @@ struct address {
  * ID-06). Returns NOH_OK or NOH_EADDRESS with a sentence. text need not end in a NUL. */
 int address_parse(struct address *out, const char *text, size_t len);
 
-/* Low half of XXH3-128 of "type:id": the same for both spellings. */
+/* Low half of XXH3-128 of "type:id": the same for both spellings. _text: of an address in this one. */
 uint64_t address_hash(const struct address *a, uint64_t seed);
+uint64_t address_hash_text(const char *text, size_t len, uint64_t seed);
 
 #endif

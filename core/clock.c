@@ -15,9 +15,19 @@ static uint64_t real_ns(void *arg)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t real_wall_ms(void *arg)
+{
+	struct timespec t;
+
+	(void)arg;
+	must(clock_gettime(CLOCK_REALTIME, &t) == 0);
+	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
 void clock_real(struct clock *c)
 {
 	c->mono_ns = real_ns;
+	c->wall_ms = real_wall_ms;
 	c->arg = NULL;
 }
 
@@ -29,10 +39,19 @@ static uint64_t virtual_ns(void *arg)
 	return load_acquire(&v->ns);                                        /* B */
 }
 
+static uint64_t virtual_wall_ms(void *arg)
+{
+	struct clock_virtual *v = arg;
+
+	return load_relaxed(&v->wall_ms) + load_acquire(&v->ns) / 1000000u;
+}
+
 void clock_virtual_init(struct clock_virtual *v, uint64_t start_ns)
 {
 	store_relaxed(&v->ns, start_ns);
+	store_relaxed(&v->wall_ms, 0);
 	v->clock.mono_ns = virtual_ns;
+	v->clock.wall_ms = virtual_wall_ms;
 	v->clock.arg = v;
 }
 

@@ -2,7 +2,7 @@
  *
  * Owns     nothing. Whoever needs the time is handed an instant, or a clock to ask.
  * Threads  any, for both kinds.
- * Never    goes backwards.
+ * Never    goes backwards; only wall_ms may.
  */
 #ifndef NOH_CORE_CLOCK_H
 #define NOH_CORE_CLOCK_H
@@ -11,6 +11,7 @@
 
 struct clock {
 	uint64_t (*mono_ns)(void *arg);
+	uint64_t (*wall_ms)(void *arg);    /* since 1970; may jump. Asked once, when a box starts */
 	void *arg;
 };
 
@@ -22,9 +23,15 @@ static inline uint64_t clock_now_ns(const struct clock *c)
 	return c->mono_ns(c->arg);
 }
 
+static inline uint64_t clock_wall_ms(const struct clock *c)
+{
+	return c->wall_ms(c->arg);
+}
+
 /* A clock that stands still until somebody moves it. Must not be moved in memory. */
 struct clock_virtual {
 	atomic_u64   ns;
+	atomic_u64   wall_ms;              /* at ns 0 */
 	struct clock clock;
 };
 

@@ -50,6 +50,13 @@ const char *noh_strerror(int code)
 	case NOH_ENOACTOR: return "actor is not active";
 	case NOH_ESYSTEM: return "system error";
 	case NOH_EREADONLY: return "read-only message kind";
+	case NOH_EDISK: return "disk failure";
+	case NOH_ENOSPC: return "no space left on disk";
+	case NOH_ECORRUPT: return "damaged file";
+	case NOH_EINUSE: return "data directory is in use";
+	case NOH_EVERSION: return "stored by another version";
+	case NOH_EIDEM: return "idempotency key reused";
+	case NOH_EPOISON: return "message set aside";
 	}
 	return code < 0 ? "the actor's own error" : "unknown result";
 }

@@ -20,7 +20,7 @@ static struct {
 	atomic_u32 all_later;
 } failing;
 
-static int refused(void)
+int mem_refuse(void)
 {
 	uint64_t at = load_relaxed(&failing.armed);
 
@@ -42,7 +42,7 @@ uint64_t mem_fail_at(uint64_t nth, int and_all_later)
 
 void *mem_alloc(size_t bytes)
 {
-	if (refused())
+	if (mem_refuse())
 		return NULL;
 #ifdef NOH_SANITIZED
 	return malloc(bytes ? bytes : 1);
@@ -62,7 +62,7 @@ void *mem_zalloc(size_t bytes)
 
 void *mem_aligned(size_t align, size_t bytes)
 {
-	if (refused())
+	if (mem_refuse())
 		return NULL;
 #ifdef NOH_SANITIZED
 	void *p = aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
@@ -89,7 +89,7 @@ void mem_free(void *p, size_t bytes)
 
 void *mem_reserve(size_t bytes)
 {
-	if (refused())
+	if (mem_refuse())
 		return NULL;
 	char *p = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -20,6 +20,9 @@ void  mem_free(void *p, size_t bytes);          /* bytes as given to alloc; NULL
 void *mem_reserve(size_t bytes);
 void  mem_unreserve(void *p, size_t bytes);
 
+/* For who hands out memory of his own: counts as an allocation; true: there is none. */
+int   mem_refuse(void);
+
 /* Tests: let the Nth allocation from now on fail (0: none), once or from then on. Returns how many
  * allocations happened since the last call. */
 uint64_t mem_fail_at(uint64_t nth, int and_all_later);

@@ -16,7 +16,7 @@
  *	noh_close(box);
  *
  * Contents    1 results and errors    2 the box      3 actor types    4 from any thread
- *             5 inside a turn         6 numbers
+ *             5 inside a turn         6 numbers      7 a data directory, from outside
  *
  * Threads     Section 4 and 6 may be called from any thread at any time between noh_start and
  *             noh_close; section 5 only by the hook that was handed the turn, until it returns.
@@ -70,7 +70,14 @@ enum {
 	NOH_EFAILED = -14,     /* the actor's hook failed; the turn had no effect                */
 	NOH_ENOACTOR = -15,    /* no such actor is active                                        */
 	NOH_ESYSTEM = -16,     /* the operating system refused something                         */
-	NOH_EREADONLY = -17    /* a read-only message kind tried to change something             */
+	NOH_EREADONLY = -17,   /* a read-only message kind tried to change something             */
+	NOH_EDISK = -18,       /* the disk failed: the box ends, a restart recovers              */
+	NOH_ENOSPC = -19,      /* no space left on disk: nothing was changed, reads go on        */
+	NOH_ECORRUPT = -20,    /* a file is damaged; the sentence names it and the place         */
+	NOH_EINUSE = -21,      /* another box has the data directory open                        */
+	NOH_EVERSION = -22,    /* stored by another version, and no migration leads here         */
+	NOH_EIDEM = -23,       /* the idempotency key was used with another message              */
+	NOH_EPOISON = -24      /* the message crashed the box again and again; it was set aside  */
 };
 
 NOH_API const char *noh_strerror(int code);   /* "mailbox full"; never NULL           */
@@ -101,6 +108,11 @@ typedef struct noh_options {
 	uint64_t     max_actors;      /* active at once; 0: memory / 128. Costs address space   */
 	uint32_t     slow_turn_ms;    /* a longer turn is reported with its actor; 0: 100          */
 	uint64_t     seed;            /* of hashing and of random choices; 0: taken from the system */
+	const char  *dir;             /* data directory, made if need be; NULL: nothing is kept    */
+	uint64_t     journal_bytes;   /* not folded into the image yet, at most; 0: 256 MiB        */
+	uint64_t     idem_ms;         /* how long idempotency keys are kept; 0: 24 h               */
+	uint64_t     idem_bytes;      /* and how many bytes of them, then the oldest go; 0: 1 GiB  */
+	bool         no_uring;        /* plain file calls even where io_uring works                */
 	noh_log_fn  *log;             /* NULL: stderr, from NOH_WARN up                            */
 	void        *log_user;
 } noh_options;
@@ -126,7 +138,7 @@ typedef struct noh_msg {
 	uint32_t    kind;
 	uint32_t    len;
 	const void *body;       /* len bytes, aligned to 8                                         */
-	uint32_t    flags;      /* NOH_MSG_...                                                     */
+	uint32_t    flags;      /* NOH_MSG_...; other bits are the box's own                       */
 	int         status;     /* of an answer: NOH_OK, or why there is none; else NOH_OK         */
 	uint64_t    ask;        /* of an answer: the number noh_ask gave                           */
 	uint64_t    reply_to;   /* opaque; see noh_reply_to and noh_promise                        */
@@ -173,6 +185,13 @@ enum { NOH_DROP_OLDEST = 0, NOH_DROP_NEWEST = 1, NOH_BLOCK = 2 };
 
 #define NOH_NEVER UINT32_MAX
 
+/* From a stored state of version `from` to version from + 1. *len is the room in fresh on entry (1 MiB)
+ * and the length of the new state on return. NOH_OK, or the actor cannot be activated. */
+typedef struct noh_migration {
+	uint32_t from;
+	int    (*migrate)(void *user, const void *old, size_t old_len, void *fresh, size_t *len);
+} noh_migration;
+
 /* A turn is a transaction: what a hook changes (state, key-value part), sends, schedules and
  * answers takes effect when it returns NOH_OK, all together, and not at all when it returns
  * anything below zero. Then whoever waits for the answer gets NOH_EFAILED (or the returned
@@ -198,6 +217,14 @@ typedef struct noh_type {
 	int           (*on_batch)(noh_turn *turn, const noh_msg *msgs, uint32_t count);
 	int           (*on_deactivate)(noh_turn *turn);
 	void           *user;              /* yours: noh_user(turn)                              */
+
+	/* In a box with a data directory a type is durable: what a turn did is on disk when its answer
+	 * comes. The rest is about that. */
+	bool            is_volatile;       /* never on disk: gone with the process               */
+	uint32_t        version;           /* of the state's layout; 0 means 1                   */
+	uint64_t        schema;            /* any number that changes when the layout does       */
+	const noh_migration *migrations;   /* from older versions, one step each; kept           */
+	uint32_t        migration_count;
 } noh_type;
 
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
@@ -230,6 +257,29 @@ NOH_API int noh_call(noh_box *box, const char *address, uint32_t kind, const voi
 typedef void noh_done_fn(void *user, int status, const void *answer, size_t len);
 NOH_API int noh_call_then(noh_box *box, const char *address, uint32_t kind, const void *body,
 			  size_t len, uint32_t timeout_ms, noh_done_fn *done, void *user);
+
+/* Both with everything there is to say about a call. NULL or zeroed: 30 000 ms, NOH_DISK, no key.
+ *
+ * durability  NOH_DISK: the answer comes when what it tells is on disk. NOH_MEMORY: as soon as the turn
+ *             is over; a crash in the next instant may lose it. (A type that is volatile, or a box
+ *             without a data directory, has nothing to wait for.)
+ * key         an idempotency key, 1 to 255 bytes: however often a message with it is sent to this
+ *             actor, it is handled once, and each time answered as the first time; with another kind
+ *             or body it is NOH_EIDEM. Kept as long as noh_options says. Durable types only. */
+enum { NOH_DISK = 0, NOH_MEMORY = 1 };
+typedef struct noh_call_options {
+	uint32_t    timeout_ms;
+	int         durability;
+	const void *key;
+	size_t      key_len;
+} noh_call_options;
+NOH_API int noh_call_with(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
+			  const noh_call_options *options, void *answer, size_t *answer_len);
+NOH_API int noh_call_then_with(noh_box *box, const char *address, uint32_t kind, const void *body,
+			       size_t len, const noh_call_options *options, noh_done_fn *done, void *user);
+
+/* Block until everything that has happened so far is on disk. NOH_OK, NOH_ETIMEOUT, NOH_EDISK. */
+NOH_API int noh_sync(noh_box *box, uint32_t timeout_ms);
 
 /* The reference of an address. Makes room for the actor, but does not activate it. */
 NOH_API int noh_ref(noh_box *box, const char *address, noh_actor *ref);
@@ -326,6 +376,10 @@ NOH_API noh_actor noh_parent(noh_turn *turn);
 /* Go back to storage after this turn: waiting messages are handled first. */
 NOH_API int noh_stop_self(noh_turn *turn);
 
+/* Forget this actor: at the end of the turn its state, entries and schedules are gone, from storage as
+ * well, whatever else the turn did to them. Waiting messages find it as if it had never been. */
+NOH_API int noh_erase(noh_turn *turn);
+
 /* Give the failure a reason: return noh_fail(turn, "no such %s", name). */
 NOH_API int noh_fail(noh_turn *turn, const char *format, ...) NOH_PRINTF(2, 3);
 
@@ -368,6 +422,11 @@ typedef struct noh_box_stats {
 	uint64_t activations, deactivations, evictions;
 	uint64_t dead_letters;        /* messages whose receiver was gone            */
 	uint64_t late_answers;        /* answers nobody waited for any more          */
+	uint64_t journal_frames, journal_records, journal_bytes;   /* written since the start */
+	uint64_t journal_unfolded;    /* bytes not folded into the image yet         */
+	uint64_t folds;               /* into the image, since the start             */
+	uint64_t idem_keys, idem_dropped;   /* idempotency keys stored; given up for room */
+	bool     read_only;           /* the disk is full: writes are refused        */
 	noh_worker_stats total;
 } noh_box_stats;
 
@@ -383,6 +442,121 @@ typedef struct noh_type_stats {
 NOH_API int noh_get_stats(noh_box *box, noh_box_stats *stats);
 NOH_API int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *stats);
 NOH_API int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *stats);
+
+/* ── 7 a data directory, from outside ────────────────────────────────────────────────────────
+ * For whoever cares for the data: the verbs of the noh command are made of these. All of them block.
+ * Those that take a directory open it themselves, in any thread, without a box; what only reads works
+ * beside a running one. On the directory of a box of this very process they are NOH_EINUSE (for that
+ * there is noh_backup). Results are NOH_OK, or what is said, or one of NOH_EINVAL, NOH_ESYSTEM,
+ * NOH_EDISK, NOH_ENOSPC, NOH_ENOMEM, NOH_EVERSION, NOH_ECORRUPT with a sentence that names the file. */
+
+/* How far it is; what: "journal", "image". Called now and then, by the calling thread. */
+typedef void noh_progress_fn(void *user, const char *what, uint64_t done, uint64_t all);
+
+/* A copy of all that was answered before the call, in a new directory dest, while the box works on. It
+ * is one instant, and a data directory like any other: open it, verify it, restore it. What is written
+ * is on disk when this returns; a dest that is there is whole. NOH_EEXISTS: dest is there already. */
+typedef struct noh_copied {
+	uint64_t frame;            /* the last one in it: what happened up to there            */
+	uint64_t tail;             /* frames of the journal that are not in the image yet      */
+	uint64_t actors;           /* in the image                                             */
+	uint64_t image_bytes, journal_bytes;
+	uint64_t image_before, journal_before;   /* noh_compact: and how it was                */
+} noh_copied;
+NOH_API int noh_backup(noh_box *box, const char *dest);
+NOH_API int noh_backup_dir(const char *dir, const char *dest, noh_copied *copied);   /* or NULL */
+
+/* Check the backup, then copy it to dir, which is not there or empty. */
+NOH_API int noh_restore(const char *backup, const char *dir, noh_progress_fn *progress, void *user,
+			noh_copied *copied);
+
+/* Fold the journal into the image and write the image anew, without the room it does not need. No box
+ * may have the directory open: NOH_EINUSE. Interrupted anywhere it has either happened or not. */
+NOH_API int noh_compact(const char *dir, noh_copied *copied);
+
+/* Read every byte: checksums, the journal's chain, and whether journal and image fit together. found is
+ * told of each finding in one sentence. A torn tail is none: it is what a crash leaves, and nobody was
+ * told of it. NOH_OK: all is well; NOH_ECORRUPT: there were findings. */
+typedef void noh_found_fn(void *user, const char *what);
+typedef struct noh_verified {
+	uint64_t frames, records, segments, journal_bytes;
+	uint64_t torn_bytes;
+	uint64_t rows, image_bytes;
+	uint64_t findings;
+} noh_verified;
+NOH_API int noh_verify(const char *dir, noh_found_fn *found, noh_progress_fn *progress, void *user,
+		       noh_verified *verified);
+
+/* Can a program with these types open what is stored? Tells each of every type and version there is.
+ * NOH_OK; NOH_EVERSION: some cannot be opened; NOH_ENOTYPE: some are of no type given (of none if
+ * count is 0: then it only tells what is stored). If each() returns anything but 0, that ends it. */
+enum { NOH_FITS, NOH_MIGRATES, NOH_UNKNOWN, NOH_NO_STEP, NOH_TOO_NEW, NOH_OTHER_SCHEMA };
+typedef struct noh_stored_type {
+	const char *name;
+	uint32_t    version;       /* of the stored states; 0: actors without state            */
+	uint64_t    schema;
+	uint64_t    actors;        /* in the image                                             */
+	uint64_t    tail;          /* records in the journal that are not in the image yet     */
+	int         verdict;       /* NOH_FITS ...                                             */
+	uint32_t    to;            /* the given type's version                                 */
+	uint32_t    missing;       /* NOH_NO_STEP: there is no migration from this version     */
+} noh_stored_type;
+typedef int noh_stored_type_fn(void *user, const noh_stored_type *type);
+NOH_API int noh_check(const char *dir, const noh_type *types, size_t count, noh_stored_type_fn *each,
+		      void *user);
+
+/* What is there, in numbers. */
+typedef struct noh_dir_info {
+	uint32_t format;
+	bool     in_use;           /* a box has it open                                        */
+	uint64_t id;
+	uint64_t stamp, epoch;     /* the last frame in the image, and its epoch               */
+	uint64_t end;              /* the last whole frame of the journal                      */
+	uint64_t tail_records, torn_bytes;
+	uint64_t segments, journal_bytes, image_bytes;
+	uint64_t actors, entries, pending, keys, key_bytes, timers, dead_letters;
+} noh_dir_info;
+NOH_API int noh_inspect(const char *dir, noh_dir_info *info);
+
+/* Addresses of what is stored: those of one type, or (NULL) all. each() ends it with anything but 0. */
+typedef int noh_stored_address_fn(void *user, const char *address);
+NOH_API int noh_inspect_list(const char *dir, const char *type, noh_stored_address_fn *each, void *user);
+
+/* Everything that is stored of one actor, piece by piece: first what the image has, then (tail) record
+ * by record what the journal has beyond it. NOH_ENOACTOR: nothing is. */
+enum {
+	NOH_PIECE_STATE,           /* version, schema, value                                   */
+	NOH_PIECE_TIMER,           /* kind, due_ms and period_ms: wall-clock time              */
+	NOH_PIECE_NO_TIMERS,       /* tail: there are none any more                            */
+	NOH_PIECE_ENTRY,           /* key, value                                               */
+	NOH_PIECE_ENTRY_GONE,      /* tail: key                                                */
+	NOH_PIECE_PENDING,         /* a message it has not handled yet: kind, value, sender... */
+	NOH_PIECE_RECORD,          /* tail: frame, seq; what follows is of this record         */
+	NOH_PIECE_ERASED,          /* tail: noh_erase                                          */
+	NOH_PIECE_HANDLED,         /* tail: a message: sender...                               */
+	NOH_PIECE_SENT,            /* tail: a message: to key, kind, value                     */
+	NOH_PIECE_KEY,             /* tail: an idempotency key: key, the answer: value         */
+	NOH_PIECE_DEAD             /* tail: a message set aside: kind                          */
+};
+typedef struct noh_piece {
+	int         what;
+	bool        tail;
+	uint64_t    seq, frame;
+	uint32_t    version, kind;
+	uint64_t    schema, due_ms, period_ms;
+	uint64_t    sender, sender_seq;     /* hash of the sender's address, its turn,         */
+	uint32_t    index;                  /* and which of that turn's messages               */
+	const void *key, *value;
+	size_t      key_len, len;
+} noh_piece;
+typedef int noh_piece_fn(void *user, const noh_piece *piece);
+NOH_API int noh_inspect_actor(const char *dir, const char *address, noh_piece_fn *each, void *user);
+
+/* Write to fd what this box was doing: for every worker inside user code the actor, the kind of message
+ * and the version of its type (a box with a data directory knows), then the stack of this thread. For a
+ * handler of SIGSEGV and its like: takes no lock and no memory. Call backtrace(3) once beforehand: its
+ * first call loads a library. box may be NULL. */
+NOH_API void noh_crash_report(noh_box *box, int fd);
 
 #ifdef __cplusplus
 }

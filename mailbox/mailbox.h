@@ -183,9 +183,10 @@ struct sysmsg *mailbox_ask_room(struct mailbox *m, struct sysmsg *w);
 bool mailbox_flag_room(struct mailbox *m);      /* only the flag; false: nobody runs it */
 struct sysmsg *mailbox_take_waiters(struct mailbox *m);
 
-/* Birth and death of the actor in this cell; by the one who owns it. born: DEAD -> IDLE. kill:
- * BUSY and empty -> DEAD, and gen moves on; false if something came meanwhile. */
-void mailbox_born(struct mailbox *m);
+/* Birth and death of the actor in this cell; by the one who owns it. born: DEAD -> IDLE, or BUSY if
+ * the caller runs it. kill: BUSY and empty -> DEAD, and gen moves on; false if something came
+ * meanwhile. */
+void mailbox_born(struct mailbox *m, unsigned state);
 bool mailbox_kill(struct mailbox *m, const struct mailroom *room);
 
 /* Messages that wait, at least; exact if nobody sends or takes. */

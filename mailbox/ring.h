@@ -34,6 +34,35 @@ struct msg {
 	} body;
 };
 
+/* A message that has more to say than fits: len has MSG_WRAPPED, body.big is an envelope, and the body
+ * follows it, then the key. */
+#define MSG_WRAPPED (1u << 30)
+struct envelope {
+	uint32_t bytes;                 /* of the allocation                                   */
+	uint32_t index;                 /* of a recorded message: its place in the turn        */
+	uint64_t sender, seq;           /* and who sent it, when; seq 0: it was not recorded   */
+	uint16_t key_len;               /* idempotency key, behind the body; 0: none           */
+	uint8_t  flags;                 /* ENVELOPE_...                                        */
+	uint8_t  zero;
+	uint32_t zero2;
+};
+enum { ENVELOPE_MEMORY = 1 };           /* its answer need not wait for the disk               */
+
+static inline uint32_t msg_len(const struct msg *m)
+{
+	return m->len & ~MSG_WRAPPED;
+}
+static inline const void *msg_body(const struct msg *m)
+{
+	if (m->len <= MSG_INLINE)
+		return m->body.bytes;
+	return (const char *)m->body.big + (m->len & MSG_WRAPPED ? sizeof(struct envelope) : 0);
+}
+static inline const void *envelope_key(const struct envelope *e, uint32_t body_len)
+{
+	return (const char *)(e + 1) + body_len;
+}
+
 struct slot {
 	atomic_u64 val;
 	struct msg msg;                 /* plain memory, guarded by val */

@@ -51,8 +51,7 @@ void msg_dispose(struct port *p, const struct msg *m, int status)
 {
 	if (m->reply && !pending_complete(p, m->reply, status, NULL, 0))
 		count_one(&p->late_answers, 1);
-	if (m->len > MSG_INLINE)
-		mem_free(m->body.big, m->len);
+	msg_free_body(m);
 }
 
 /* Make room by dropping the oldest. False: it is not published yet, so nobody can take it. */

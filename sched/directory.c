@@ -1,4 +1,4 @@
-/* sched/directory.c - open addressing, linear probing, removed places kept until the next growth.
+/* sched/directory.c - open addressing, line by line, removed places kept until the next growth.
  *
  * A -> B  a cell is complete (born, body, hash) before its entry is seen.
  * C -> D  a grown array is filled before it is shown; readers of the old one see the same cells,
@@ -31,13 +31,7 @@ void __tsan_release(void *addr);
 #define TSAN_RELEASE(p) ((void)(p))
 #endif
 
-#define REMOVED UINT64_C(1)
 #define FIRST_SLOTS 8
-
-static inline uint64_t tag_of(uint64_t hash)
-{
-	return (hash << RING_HASH_BITS) & UINT64_C(0xffffffff00000000);
-}
 
 void epoch_enter(ck_epoch_record_t *r)
 {
@@ -69,80 +63,60 @@ void epoch_synchronize_all(ck_epoch_record_t *r)
 	ck_epoch_barrier(r);
 }
 
+/* An array of 2^log2 entries; the first is one line. */
 static size_t array_bytes(uint64_t slots)
 {
-	return sizeof(struct directory_array) + slots * sizeof(atomic_u64);
+	return slots * sizeof(atomic_u64);
 }
 
-static inline struct directory_array *array_of(uint64_t word)
+static uint32_t array_class(uint64_t slots)
 {
-	return (struct directory_array *)(uintptr_t)(word & ~UINT64_C(63));
+	return (uint32_t)__builtin_ctzll(slots / DIRECTORY_LINE);
 }
 
-static inline uint64_t mask_of(uint64_t word)
+/* An array that was outgrown, until nobody can be reading it. */
+struct retired {
+	ck_epoch_entry_t  entry;
+	struct directory *directory;
+	atomic_u64       *entries;
+	uint64_t          slots;
+};
+
+static void retired_free(ck_epoch_entry_t *e)
 {
-	return (UINT64_C(1) << (word & 63)) - 1;
+	struct retired *r = (struct retired *)e;
+
+	buddy_give(&r->directory->arrays, r->entries, array_class(r->slots));
+	mem_free(r, sizeof *r);
 }
 
-static void array_free(ck_epoch_entry_t *e)
+/* Address space for eight entries per cell: more than an array just grown and the one it grew out of
+ * take together. */
+bool directory_open(struct directory *d, uint64_t most)
 {
-	struct directory_array *a = (struct directory_array *)e;
+	size_t tables = RING_HASH_PARTITIONS * sizeof *d->tables;
 
-	mem_free(a, array_bytes(a->mask + 1));
-}
-
-bool directory_open(struct directory *d)
-{
-	d->tables = mem_zalloc(RING_HASH_PARTITIONS * sizeof *d->tables);
-	store_relaxed(&d->bytes, RING_HASH_PARTITIONS * sizeof *d->tables);
+	if (!buddy_open(&d->arrays, tables * 4 + most * 8 * sizeof(atomic_u64)))
+		return false;
+	d->tables = mem_aligned(CACHE_LINE, tables);
+	store_relaxed(&d->bytes, tables);
 	return d->tables != NULL;
 }
 
 void directory_close(struct directory *d)
 {
-	for (uint32_t i = 0; d->tables && i < RING_HASH_PARTITIONS; i++) {
-		struct directory_array *a = array_of(load_relaxed(&d->tables[i].array));
-
-		if (a)
-			mem_free(a, array_bytes(a->mask + 1));
-	}
 	mem_free(d->tables, RING_HASH_PARTITIONS * sizeof *d->tables);
 	d->tables = NULL;
+	buddy_close(&d->arrays);
 }
 
-void directory_walk(struct directory *d, uint64_t hash, struct directory_walk *w)
+void directory_lock_busy(struct directory_table *t)
 {
-	uint64_t word = load_acquire(&d->tables[ring_hash_partition(hash)].array); /* D */
-
-	w->array = array_of(word);
-	w->mask = mask_of(word);
-	w->at = (tag_of(hash) >> 32) & w->mask;
-	w->left = w->mask + 1;
-}
-
-uint32_t directory_next(struct directory_walk *w, uint64_t hash)
-{
-	while (w->array && w->left-- > 0) {
-		uint64_t e = load_acquire(&w->array->entries[w->at]);              /* B */
-
-		if (e == 0)
-			break;
-		w->at = (w->at + 1) & w->mask;
-		if (e != REMOVED && (e & UINT64_C(0xffffffff00000000)) == tag_of(hash))
-			return (uint32_t)e;
-	}
-	return 0;
-}
-
-struct directory_table *directory_lock(struct directory *d, uint64_t hash)
-{
-	struct directory_table *t = &d->tables[ring_hash_partition(hash)];
-
 	for (uint32_t tries = 0;; tries++) {
 		uint32_t none = 0;
 
 		if (!load_relaxed(&t->writer) && cas_acquire(&t->writer, &none, 1))
-			return t;
+			return;
 		if (tries < 100)
 			cpu_relax();
 		else
@@ -150,54 +124,47 @@ struct directory_table *directory_lock(struct directory *d, uint64_t hash)
 	}
 }
 
-void directory_unlock(struct directory_table *t)
+static inline void put(atomic_u64 *entries, uint64_t mask, uint64_t e)
 {
-	store_release(&t->writer, 0);
-}
+	uint64_t i = 0;
 
-static struct directory_array *array_new(struct directory *d, uint64_t slots)
-{
-	struct directory_array *a = mem_aligned(CACHE_LINE, array_bytes(slots));
-
-	if (a) {
-		a->mask = slots - 1;
-		add_relaxed(&d->bytes, array_bytes(slots));
-	}
-	return a;
-}
-
-static void put(struct directory_array *a, uint64_t e)
-{
-	uint64_t at = e >> 32;
-
-	while (load_relaxed(&a->entries[at & a->mask]) > REMOVED)
-		at++;
-	store_release(&a->entries[at & a->mask], e);                               /* A */
+	while (load_relaxed(&entries[directory_place(e, i, mask)]) > DIRECTORY_REMOVED)
+		i++;
+	store_release(&entries[directory_place(e, i, mask)], e);                   /* A */
 }
 
 /* A fresh array with the living entries of the old one. */
-static bool rebuild(struct directory *d, struct directory_table *t, struct directory_array *old,
-		    ck_epoch_record_t *epoch)
+static bool rebuild(struct directory *d, struct directory_table *t, ck_epoch_record_t *epoch)
 {
-	uint64_t slots = FIRST_SLOTS;
+	uint64_t        word = load_relaxed(&t->array), slots = FIRST_SLOTS;
+	atomic_u64     *old = directory_entries(word), *entries;
+	struct retired *r = old ? mem_alloc(sizeof *r) : NULL;
 
 	while (slots * 5 < (uint64_t)(t->live + 1) * 8)
 		slots *= 2;
-	struct directory_array *a = array_new(d, slots);
-
-	if (!a)
+	entries = old && !r ? NULL : buddy_take(&d->arrays, array_class(slots));
+	if (!entries) {
+		mem_free(r, sizeof *r);
 		return false;
-	for (uint64_t i = 0; old && i <= old->mask; i++) {
-		uint64_t e = load_relaxed(&old->entries[i]);
-
-		if (e > REMOVED)
-			put(a, e);
 	}
-	store_release(&t->array, (uint64_t)(uintptr_t)a | (uint64_t)__builtin_ctzll(slots));    /* C */
+	/* Both are cold: ask for all of it at once. */
+	for (uint64_t i = 0; old && i <= directory_mask(word); i += DIRECTORY_LINE)
+		__builtin_prefetch(&old[i]);
+	for (uint64_t i = 0; i < slots; i += DIRECTORY_LINE)
+		__builtin_prefetch(&entries[i], 1);
+	for (uint64_t i = 0; old && i <= directory_mask(word); i++) {
+		uint64_t e = load_relaxed(&old[i]);
+
+		if (e > DIRECTORY_REMOVED)
+			put(entries, slots - 1, e);
+	}
+	store_release(&t->array, (uint64_t)(uintptr_t)entries | (uint64_t)__builtin_ctzll(slots)); /* C */
 	t->used = t->live;
+	add_relaxed(&d->bytes, array_bytes(slots));
 	if (old) {
-		sub_relaxed(&d->bytes, array_bytes(old->mask + 1));
-		epoch_defer(epoch, &old->retired, array_free);
+		sub_relaxed(&d->bytes, array_bytes(directory_mask(word) + 1));
+		*r = (struct retired){ .directory = d, .entries = old, .slots = directory_mask(word) + 1 };
+		epoch_defer(epoch, &r->entry, retired_free);
 	}
 	return true;
 }
@@ -205,14 +172,15 @@ static bool rebuild(struct directory *d, struct directory_table *t, struct direc
 bool directory_insert(struct directory *d, struct directory_table *t, uint64_t hash,
 		      uint32_t cell, ck_epoch_record_t *epoch)
 {
-	struct directory_array *a = array_of(load_relaxed(&t->array));
+	uint64_t word = load_relaxed(&t->array);
 
-	if (!a || (uint64_t)(t->used + 1) * 4 > (mask_of(load_relaxed(&t->array)) + 1) * 3) {
-		if (!rebuild(d, t, a, epoch))
+	if (__builtin_expect(!directory_entries(word) ||
+			     (uint64_t)(t->used + 1) * 4 > (directory_mask(word) + 1) * 3, 0)) {
+		if (!rebuild(d, t, epoch))
 			return false;
-		a = array_of(load_relaxed(&t->array));
+		word = load_relaxed(&t->array);
 	}
-	put(a, tag_of(hash) | cell);
+	put(directory_entries(word), directory_mask(word), directory_tag(hash) | cell);
 	store_release(&t->changes, load_relaxed(&t->changes) + 1);
 	t->used++;
 	t->live++;
@@ -221,14 +189,15 @@ bool directory_insert(struct directory *d, struct directory_table *t, uint64_t h
 
 static atomic_u64 *find_entry(struct directory_table *t, uint64_t hash, uint32_t cell)
 {
-	struct directory_array *a = array_of(load_relaxed(&t->array));
-	uint64_t want = tag_of(hash) | cell;
+	uint64_t    word = load_relaxed(&t->array), want = directory_tag(hash) | cell;
+	atomic_u64 *entries = directory_entries(word);
 
-	for (uint64_t at = want >> 32, i = 0; a && i <= a->mask; i++, at++) {
-		uint64_t e = load_relaxed(&a->entries[at & a->mask]);
+	for (uint64_t i = 0; entries && i <= directory_mask(word); i++) {
+		atomic_u64 *at = &entries[directory_place(want, i, directory_mask(word))];
+		uint64_t    e = load_relaxed(at);
 
 		if (e == want)
-			return &a->entries[at & a->mask];
+			return at;
 		if (e == 0)
 			break;
 	}
@@ -240,7 +209,7 @@ void directory_replace(struct directory_table *t, uint64_t hash, uint32_t old, u
 	atomic_u64 *e = find_entry(t, hash, old);
 
 	must(e != NULL);
-	store_release(e, tag_of(hash) | cell);                                     /* A */
+	store_release(e, directory_tag(hash) | cell);                              /* A */
 	store_release(&t->changes, load_relaxed(&t->changes) + 1);
 }
 
@@ -250,7 +219,7 @@ bool directory_remove(struct directory_table *t, uint64_t hash, uint32_t cell)
 
 	if (!e)
 		return false;
-	store_release(e, REMOVED);
+	store_release(e, DIRECTORY_REMOVED);
 	t->live--;
 	return true;
 }

@@ -30,6 +30,11 @@ static bool redo_add(struct cell *c, const noh_msg *m, const struct msg *owned, 
 	return true;
 }
 
+bool extra_again(struct cell *c, const noh_msg *m, const struct msg *owned)
+{
+	return redo_add(c, m, owned, false);
+}
+
 /* Keep a message for later; if there is no memory for that, it fails. */
 void extra_keep(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
 		 bool in_front)
@@ -53,8 +58,8 @@ static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, cons
 	rc = serve_turn(w, c, m, 1, false);
 	if (rc == NOH_FULL)
 		extra_keep(w, c, m, owned, true);
-	else if (owned->len > MSG_INLINE)
-		mem_free(owned->body.big, owned->len);
+	else
+		msg_free_body(owned);
 	after_turn(w, c, rc);
 }
 
@@ -63,6 +68,9 @@ void extra_refuse(struct worker *w, struct cell *c, const struct msg *m)
 {
 	struct type_counts *counts = &w->mine.port.types[load_relaxed(&c->type)];
 
+	/* What could not be loaded may be next time; its messages wait in storage for that. */
+	if (sched_is_durable(w->fixed.sched) && (c->flags & CELL_LOADED))
+		durable_dropped(w, c, m);
 	if (c->flags & CELL_BROKEN) {
 		count_one(&counts->failed, 1);
 		msg_dispose(&w->mine.port, m, NOH_EFAILED);
@@ -70,6 +78,18 @@ void extra_refuse(struct worker *w, struct cell *c, const struct msg *m)
 		count_one(&counts->dropped_forced, 1);
 		msg_dispose(&w->mine.port, m, NOH_EGONE);
 	}
+}
+
+bool extra_waits(struct worker *w, struct cell *c)
+{
+	struct redo *r = (c->flags & CELL_EXTRA) && c->ext ? c->ext->redo : NULL;
+	noh_msg m;
+
+	if (!r)
+		return false;
+	to_public(&m, &r->msg);
+	m.flags = r->flags;
+	return durable_waits(w, &m);
 }
 
 void extra_redo(struct worker *w, struct cell *c)
@@ -99,8 +119,8 @@ void extra_redo(struct worker *w, struct cell *c)
 static void serve_sys_message(struct worker *w, struct cell *c, struct sysmsg *n)
 {
 	struct msg owned = { .kind = n->kind, .len = n->len };
-	noh_msg m = { .kind = n->kind, .len = n->len, .status = n->status, .ask = n->token,
-		      .flags = NOH_MSG_ANSWER };
+	noh_msg m = { .kind = n->kind, .len = msg_len(&owned), .status = n->status, .ask = n->token,
+		      .flags = NOH_MSG_ANSWER | (n->len & MSG_WRAPPED) };
 
 	if (n->len > SYS_INLINE && n->len > MSG_INLINE) {
 		owned.body.big = n->body.big;
@@ -110,7 +130,7 @@ static void serve_sys_message(struct worker *w, struct cell *c, struct sysmsg *n
 	} else {
 		memcpy(owned.body.bytes, n->body.bytes, n->len);
 	}
-	m.body = turn_body(&owned);
+	m.body = msg_body(&owned);
 	if (n->op == SYS_TIMER) {
 		m.flags = NOH_MSG_TIMER;
 		m.ask = 0;

@@ -59,6 +59,11 @@ static inline bool hands_room(struct hands *h)
 	return load_relaxed(&h->shown.tail) - h->mine.from < HANDS;
 }
 
+static inline uint32_t hands_left(struct hands *h)
+{
+	return (uint32_t)(HANDS - (load_relaxed(&h->shown.tail) - h->mine.from));
+}
+
 /* The owner's: enough to go on with them before anything else. */
 static inline bool hands_many(struct hands *h)
 {
@@ -77,6 +82,7 @@ static inline void hands_put(struct hands *h, const struct effect *e)
 	uint64_t tail = load_relaxed(&h->shown.tail), word;
 	atomic_u64 *to = h->entries[tail % HANDS].words;
 
+#pragma GCC unroll 8
 	for (unsigned i = 0; i < sizeof *e / 8; i++) {
 		memcpy(&word, (const char *)e + i * 8, 8);
 		store_relaxed(&to[i], word);
@@ -96,6 +102,18 @@ static inline struct effect *hands_take(struct hands *h)
 		}
 	h->mine.from = head;
 	return NULL;
+}
+
+/* The same where nobody can steal: in a box of one worker. */
+static inline struct effect *hands_take_alone(struct hands *h)
+{
+	uint64_t head = load_relaxed(&h->shared.head);
+
+	h->mine.from = head;
+	if (head >= load_relaxed(&h->shown.tail))
+		return NULL;
+	store_release(&h->shared.head, head + 1);
+	return (struct effect *)(void *)&h->entries[head % HANDS];
 }
 
 /* Up to half of them, at most max, copied to out. */

@@ -1,25 +1,24 @@
-/* sched/image.h - an inactive actor as bytes: what storage keeps.
+/* sched/image.h - an inactive actor as bytes: the parts (core/record.h) that storage keeps.
  *
- *     "noh1" | state length 4 | schedules 4 | key-value bytes 8 | hint 8 | state | schedules | key-value
- *
- * Numbers are little-endian. A schedule is due 8, period 8, kind 4. hint: see ext.hint_ms. decode takes nothing but what
- * encode can have made for a type of that state size.
+ * STATE, TIMERS in wall-clock time, a PUT per entry; and, in an image that stays in memory, a HINT. What
+ * comes from disk may also have EMITTED parts: messages it was sent before a crash.
  *
  * Owns     nothing.   Threads  whoever runs the actor.
  */
 #ifndef NOH_SCHED_IMAGE_H
 #define NOH_SCHED_IMAGE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "sched/sched.h"
 
-struct ext;
+size_t image_size(struct sched *s, struct cell *c);
+void image_encode(struct sched *s, struct cell *c, uint8_t *out);
 
-size_t image_size(uint32_t state_size, const struct ext *x);
-void image_encode(uint8_t *out, const void *state, uint32_t state_size, const struct ext *x);
+/* Into w's scratch (the state, migrated if need be) and c->ext. NOH_OK, NOH_ECORRUPT, NOH_EVERSION,
+ * NOH_ENOMEM; c->ext is to be freed in any case. */
+int image_decode(struct worker *w, struct cell *c, const uint8_t *in, size_t len);
 
-/* *x is made if the image needs it (zeroed otherwise untouched). NOH_OK, NOH_EINVAL, NOH_ENOMEM. */
-int image_decode(const uint8_t *in, size_t len, void *state, uint32_t state_size, struct ext **x);
+/* Nothing in it: no different from an actor that never was. */
+bool image_blank(struct sched *s, struct cell *c);
 
 /* Frees what an ext holds, and itself. */
 void ext_free(struct ext *x);

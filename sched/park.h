@@ -10,6 +10,7 @@
 #define NOH_SCHED_PARK_H
 
 #include "core/atomic.h"
+#include "core/futex.h"
 
 #include <stdbool.h>
 
@@ -36,9 +37,5 @@ static inline bool park_asleep(struct park *p)
 
 void park_sleep(struct park *p, uint64_t timeout_ns);   /* UINT64_MAX: until woken */
 bool park_wake(struct park *p);                          /* true: it slept */
-
-/* The same on any word: a blocking call waits for its answer, stop for the workers. */
-void futex_wait(atomic_u32 *word, uint32_t value, uint64_t timeout_ns);
-void futex_wake_all(atomic_u32 *word);
 
 #endif

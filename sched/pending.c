@@ -22,6 +22,7 @@ struct pending {
 	uint32_t     op;
 	uint32_t     answer_kind;      /* ask                                              */
 	noh_actor    asker;            /* ask                                              */
+	uint64_t     number;           /* ask: what the asker calls it                     */
 	atomic_u32   worker;           /* ask, then: whose wheel has its deadline          */
 	atomic_u32   entry;            /* and where; a hint                                */
 	noh_done_fn *done;             /* then                                             */
@@ -81,6 +82,46 @@ bool pending_waits(struct sched *s, uint64_t token)
 	       load_acquire(&at(s, token)->state) == state_of(token, WAITING);
 }
 
+/* About an ask that is under way. A token that is over says nothing that matters: its answer goes
+ * nowhere. */
+static struct pending *ask_at(struct sched *s, uint64_t token)
+{
+	struct pending *e = pending_waits(s, token) ? at(s, token) : NULL;
+
+	return e && e->op == PENDING_ASK ? e : NULL;
+}
+
+bool pending_is_ask(struct sched *s, uint64_t token)
+{
+	return ask_at(s, token) != NULL;
+}
+
+noh_actor pending_asker(struct sched *s, uint64_t token)
+{
+	struct pending *e = ask_at(s, token);
+
+	return e ? e->asker : (noh_actor){ 0 };
+}
+
+uint32_t pending_answer_kind(struct sched *s, uint64_t token)
+{
+	struct pending *e = ask_at(s, token);
+
+	return e ? e->answer_kind : 0;
+}
+
+uint64_t pending_number(struct sched *s, uint64_t token)
+{
+	struct pending *e = ask_at(s, token);
+
+	return e ? e->number : 0;
+}
+
+void pending_set_number(struct sched *s, uint64_t token, uint64_t number)
+{
+	at(s, token)->number = number;
+}
+
 /* WAITING before the wheel knows it: a deadline that comes at once must find it so. */
 static uint64_t arm(struct port *p, struct pending *e, uint64_t token, struct worker *w,
 		    uint64_t due_ms)
@@ -108,6 +149,7 @@ uint64_t pending_ask(struct worker *w, struct cell *c, uint32_t answer_kind, uin
 		return 0;
 	e->answer_kind = answer_kind;
 	e->asker = ref_make(cell_number(w->fixed.sched, c), load_relaxed(&c->mailbox.gen));
+	e->number = token;
 	return arm(&w->mine.port, e, token, w, due_ms);
 }
 
@@ -157,11 +199,12 @@ void pending_deadline(struct port *p, uint64_t token, uint64_t due_ms)
 }
 
 static void complete_ask(struct port *p, struct pending *e, uint64_t token, int status,
-			 const void *body, size_t len)
+			 const void *body, size_t len, struct msg *wrapped)
 {
 	struct sysmsg *n = node_take(p, SYS_ANSWER);
 	noh_actor asker = e->asker;
 	uint32_t  kind = e->answer_kind;
+	uint64_t  number = e->number;
 
 	pending_free(p, token);
 	if (!n) {
@@ -169,10 +212,15 @@ static void complete_ask(struct port *p, struct pending *e, uint64_t token, int 
 		return;
 	}
 	n->kind = kind;
-	n->token = token;
+	n->token = number;
 	n->status = status;
-	if (!node_set_body(n, body, len))
+	if (wrapped) {
+		n->len = wrapped->len;
+		n->body.big = wrapped->body.big;
+		wrapped->len = 0;                /* the envelope travels on */
+	} else if (!node_set_body(n, body, len)) {
 		n->status = NOH_ENOMEM;
+	}
 	sched_sys(p, cell_at(p->sched, ref_number(asker)), ref_gen(asker), n);
 }
 
@@ -205,7 +253,7 @@ bool pending_complete(struct port *p, uint64_t token, int status, const void *bo
 	}
 	clock_cancel(p->sched, load_relaxed(&e->worker), load_relaxed(&e->entry), token, WHEEL_DEADLINE);
 	if (e->op == PENDING_ASK) {
-		complete_ask(p, e, token, status, body, len);
+		complete_ask(p, e, token, status, body, len, NULL);
 	} else {
 		noh_done_fn *done = e->done;
 		void *user = e->user;
@@ -213,6 +261,18 @@ bool pending_complete(struct port *p, uint64_t token, int status, const void *bo
 		pending_free(p, token);
 		done(user, status, body ? body : "", len);
 	}
+	return true;
+}
+
+bool pending_answer_msg(struct port *p, uint64_t token, int status, struct msg *m)
+{
+	uint64_t waiting = state_of(token, WAITING);
+	struct pending *e = ask_at(p->sched, token);
+
+	if (!e || !cas_acq_rel(&e->state, &waiting, state_of(token, TAKEN)))       /* B */
+		return false;
+	clock_cancel(p->sched, load_relaxed(&e->worker), load_relaxed(&e->entry), token, WHEEL_DEADLINE);
+	complete_ask(p, e, token, status, NULL, 0, m);
 	return true;
 }
 

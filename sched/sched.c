@@ -1,5 +1,5 @@
 /* sched/sched.c - opening and closing, ports, and the way of a runnable actor to a worker. */
-#include "sched/sched.h"
+#include "sched/durable.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -112,7 +112,8 @@ struct sysmsg *node_take(struct port *p, uint32_t op)
 void node_free(struct port *p, struct sysmsg *n)
 {
 	if (n->len > SYS_INLINE)
-		mem_free(n->body.big, n->len);
+		mem_free(n->body.big, n->len & MSG_WRAPPED ? ((struct envelope *)n->body.big)->bytes
+							   : n->len);
 	slab_give(&p->sched->nodes, &p->nodes, slab_number(&p->sched->nodes, n));
 }
 
@@ -217,7 +218,7 @@ int sched_open(struct sched *s)
 	store_relaxed(&s->evict_age_ds, UINT32_MAX);
 	s->types = mem_zalloc(TYPES_MAX * sizeof *s->types);
 	s->chunk_due_ds = mem_alloc(chunks * sizeof *s->chunk_due_ds);
-	if (!s->types || !s->chunk_due_ds || !open_slabs(s) || !directory_open(&s->directory))
+	if (!s->types || !s->chunk_due_ds || !open_slabs(s) || !directory_open(&s->directory, s->max_actors))
 		return error_set(NOH_ENOMEM, "no memory (or address space) for a box of %u actors",
 				 s->max_actors);
 	memset(s->chunk_due_ds, 0xff, chunks * sizeof *s->chunk_due_ds);
@@ -238,6 +239,7 @@ static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_
 	w->mine.now_ns = clock_now_ns(&s->clock);
 	w->mine.now_ms = w->mine.now_ns / 1000000u;
 	store_relaxed(&w->shown.next_timer_ms, UINT64_MAX);
+	store_relaxed(&w->shown.awaits, UINT64_MAX);
 	w->mine.scratch = mem_aligned(CACHE_LINE, scratch);
 	w->mine.turn.scratch = w->mine.scratch;
 	return w->mine.scratch && turn_open(w) && port_open(s, &w->mine.port, w) &&
@@ -245,14 +247,24 @@ static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_
 	       wheel_init(&w->timers.wheel, w->mine.now_ms);
 }
 
+static void name_words(struct type *t)
+{
+	size_t n = t->name_len < 8 ? t->name_len : 8;
+
+	memcpy(&t->name_head, t->name, n);
+	memset(&t->name_mask, 0xff, n);
+}
+
 int sched_start(struct sched *s)
 {
 	size_t scratch = 64;
 	bool   ok = true;
 
-	for (uint32_t i = 0; i < s->type_count; i++)
+	for (uint32_t i = 0; i < s->type_count; i++) {
 		if (s->types[i]->pub.state_size + 8u > scratch)
 			scratch = s->types[i]->pub.state_size + 8u;
+		name_words(s->types[i]);
+	}
 	s->workers = mem_aligned(CACHE_LINE, s->worker_count * sizeof *s->workers);
 	s->outside = mem_aligned(CACHE_LINE, OUTSIDE_PORTS * sizeof *s->outside);
 	if (!s->workers || !s->outside)
@@ -311,6 +323,7 @@ void sched_close(struct sched *s)
 		clock_close(w);
 		port_close(s, &w->mine.port);
 		turn_free(w);
+		gate_free(w);
 		runq_close(&w->runq);
 		mem_free(w->mine.scratch, 0);
 	}

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/mem.h"
 #include "core/must.h"
+#include "core/note.h"
 #include "core/ring_hash.h"
 #include "core/slab.h"
 #include "mailbox/inbox.h"
@@ -33,6 +34,8 @@
 #define CHUNK_CELLS 4096       /* cells swept together                                             */
 #define HARD_FACTOR 4          /* overflow of a block mailbox, times its capacity                  */
 
+struct sched_storage;
+
 struct type {
 	noh_type pub;
 	char     name[TYPE_NAME_MAX + 1];
@@ -41,14 +44,20 @@ struct type {
 	uint32_t capacity, half, hard;
 	uint32_t idle_ds;              /* tenths of a second; UINT32_MAX: never                    */
 	uint32_t state_words;          /* of 8 bytes                                               */
-	uint32_t state_off, id_off;    /* in body.data                                             */
+	uint32_t version_off, state_off, id_off;   /* in body.data                                 */
 	uint32_t short_capacity;       /* capacity; 0 if every send must be looked at: declared
 					  kinds, or a message limit under MSG_INLINE               */
+	uint64_t name_head, name_mask; /* the name's first 8 bytes, and which of them count        */
 	bool     shared;               /* drop_oldest: senders take, too                           */
+	bool     sheds;                /* drop_oldest and durable: the runner drops, and only what
+					  was not recorded                                         */
 	bool     reads;                /* has read-only kinds: the state carries a version         */
 	bool     coalesces;            /* has coalescing kinds                                     */
 	bool     windowed;             /* that, or on_batch                                        */
-	bool     odd;                  /* reads or windowed: not for the short way                 */
+	bool     odd;                  /* reads, windowed or durable: not for the short way        */
+	bool     durable;              /* its turns are recorded                                   */
+	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
+	struct sched_storage *storage; /* where its actors rest                                    */
 };
 
 struct type_counts {
@@ -70,6 +79,7 @@ struct port {
 	struct ring_cache   rings;
 	struct slab_cache   cells, nodes, pendings, bodies[BODY_CLASSES];
 	struct type_counts *types;
+	struct type        *last_type;         /* of the last address, or NULL                     */
 	atomic_u64          dead_letters, late_answers, born, died, evicted, bytes_taken, bytes_given;
 	struct graves      *graves;            /* cells that died since the last grace period      */
 	uint32_t            limbo;             /* and those there was no memory for                */
@@ -100,6 +110,9 @@ enum {
 	TURN_REASON = 64,                  /* reason[] is            */
 	TURN_RESTS = 128,                  /* block_on or wait_token */
 	TURN_SPAWNS = 256,
+	TURN_BIRTHS = 512,                 /* it has made cells that are not entered yet    */
+	TURN_TWICE = 1024,                 /* and wrote to one of them more than once       */
+	TURN_ERASE = 2048,
 };
 
 struct noh_turn {
@@ -122,8 +135,14 @@ struct noh_turn {
 		uint32_t block_on, block_gen;   /* the first full mailbox this turn sent to        */
 		uint32_t full_on, full_gen;     /* the first that refused                          */
 		uint32_t letters;          /* bytes used of letters                                */
+		uint32_t births;           /* used of the worker's newborns                        */
 	} so_far;
 	void           *scratch;           /* the worker's room for one state                      */
+	uint64_t        due;               /* of the turn that has just been committed             */
+	uint8_t        *record;            /* prepared, not pushed; NULL: none                     */
+	uint64_t        record_seq;
+	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
+	size_t          key_part_len;
 	struct letters  letters;
 	struct kv_log   kv_log;
 	struct schedule_op *ops;
@@ -137,6 +156,19 @@ struct noh_turn {
 
 #define PENDING_TABLE 64           /* messages this turn has for one mailbox: direct mapped        */
 struct pending_sends { uint64_t turn; uint32_t cell, count; };
+
+/* Cells made for addresses that are probably new, until the turn ends (newborn.c). */
+struct newborn { uint64_t hash; uint32_t effect, cell, is; };
+struct newborns { struct newborn *list; uint32_t room; };      /* used: noh_turn.so_far.births */
+#define NAMESAKES 64               /* what this turn made an address: direct mapped by hash        */
+struct namesake { uint64_t turn, hash; uint32_t cell, count; };
+
+/* Answers that wait until what they tell is on disk: first in, first out. */
+struct gated;
+struct gate {
+	struct gated *list;
+	uint32_t      head, count, room;   /* room: a power of two */
+};
 
 struct worker_counts {
 	atomic_u64 turns, steals, stolen_actors, parks, wakeups, passes;
@@ -153,20 +185,26 @@ struct worker {
 		struct effects   fx[2], sorted;    /* sorted: scratch of a large commit */
 		void            *scratch;
 		struct pending_sends sends[PENDING_TABLE];
+		struct newborns  newborns;
+		struct namesake  namesakes[NAMESAKES];
+		bool             expects_new;      /* the last address a turn wrote to was new    */
 		struct slot     *window[WINDOW_MAX];
 		noh_msg          msgs[WINDOW_MAX];
 		uint64_t         rng;
 		uint64_t         now_ns, now_ms;
 		uint32_t         now_ds;
+		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
 		uint32_t         sweep_at;
 		struct spread    spread;
+		struct gate      gate;
 	} mine;
 	alignas(CACHE_LINE) struct {
 		struct worker_counts counts;
 		atomic_u32 serving;            /* for the watchdog: mine.turn.cell is being served */
 		atomic_u64 slow_turns;         /* counted by the watchdog                          */
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
+		atomic_u64 awaits;             /* epoch its gate waits for; UINT64_MAX: none       */
 	} shown;
 	struct runq runq;
 	struct hands hands;
@@ -183,13 +221,33 @@ struct worker {
 };
 
 /* Where the states of inactive actors are: box/ connects it to persist/. */
+struct sched_image { void *bytes; size_t len; uint64_t seq, due; bool gone, fresh; };
 struct sched_storage {
 	void *arg;
-	int  (*load)(void *arg, const char *address, size_t len, uint64_t hash, void **image,
-		     size_t *image_len);
-	int  (*save)(void *arg, const char *address, size_t len, uint64_t hash, const void *image,
-		     size_t image_len);
+	int  (*load)(void *arg, const char *address, size_t len, uint64_t hash,
+		     struct sched_image *image);
+	int  (*save)(void *arg, const char *address, size_t len, uint64_t hash,
+		     const struct sched_image *image);
 	bool (*may_have)(void *arg, uint64_t hash);
+	int  (*idem_get)(void *arg, const char *address, size_t len, uint64_t hash, const void *key,
+			 size_t key_len, void **part, size_t *part_len, uint64_t *due);
+	int  (*idem_put)(void *arg, const char *address, size_t len, uint64_t hash, const void *key,
+			 size_t key_len, const void *part, size_t part_len, uint64_t due);
+};
+
+/* Where records go: box/ connects it to the journal. arg NULL: there is none. */
+struct sched_journal {
+	void *arg;
+	bool     (*room)(void *arg, uint32_t ring);
+	bool     (*no_space)(void *arg);  /* read only: turns run, but none may leave a record   */
+	uint8_t *(*reserve)(void *arg, uint32_t ring, size_t size);
+	void     (*unreserve)(void *arg, uint32_t ring);
+	void     (*push)(void *arg, uint32_t ring);
+	uint64_t (*epoch)(void *arg);
+	void     (*wake)(void *arg);
+	bool     (*take)(void *arg);      /* the journaller's role; NULL: workers leave it alone */
+	bool     (*step)(void *arg, bool first);   /* with the role: a round; false: all is written */
+	void     (*give)(void *arg);
 };
 
 #define TYPES_MAX 1024
@@ -198,7 +256,12 @@ struct sched_storage {
 struct sched {
 	noh_box             *box;
 	struct clock         clock;
-	struct sched_storage storage;
+	struct sched_storage storage;          /* in memory                                        */
+	struct sched_storage disk;             /* of durable types                                 */
+	struct sched_journal journal;
+	struct note         *notes;            /* one per worker; NULL: none are taken             */
+	struct crash_list   *crashes;          /* of earlier runs; NULL: none                      */
+	uint64_t             wall_offset_ms;   /* wall-clock time minus the box's, at the start    */
 	uint64_t             seed;
 	uint32_t             max_message, max_actors, slow_turn_ms;
 	uint64_t             memory_budget;
@@ -232,6 +295,9 @@ struct sched {
 	atomic_u64           next_sweep_ds;    /* nothing to sweep before                          */
 	atomic_u32           stuck_workers;    /* how many the watchdog found stuck                */
 	atomic_u32           sweep_next;       /* stop: next chunk to sweep                        */
+	alignas(CACHE_LINE) atomic_u64 durable;    /* epoch: whatever is due by then is on disk    */
+	atomic_u32           durable_event;    /* counts its steps; who waits for one sleeps on it */
+	atomic_u32           disk_failed;      /* for good: nothing is acknowledged any more       */
 };
 
 /* sched.c */
@@ -260,6 +326,10 @@ struct cell *sched_find(struct port *p, const struct address *a, struct type *t,
 			uint32_t *gen);  /* in an epoch section; NULL: not in memory */
 int  sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell,
 		   uint32_t *gen);      /* find or make; never activates */
+
+/* durable.c */
+void sched_durable(struct sched *s, uint64_t epoch);   /* the journal says so */
+void sched_disk_failed(struct sched *s);
 
 /* worker.c */
 uint32_t sched_pass(struct worker *w);         /* one round; returns how much was done */
@@ -292,10 +362,11 @@ bool msg_set_body(struct msg *m, const void *body, size_t len);
 
 /* life.c */
 bool life_activate(struct worker *w, struct cell *c);      /* false: broken */
+bool life_activate_new(struct worker *w, struct cell *c, struct type *t);   /* false: not the short way */
 bool life_deactivate(struct worker *w, struct cell *c);    /* true: it is gone */
 uint32_t life_sweep(struct worker *w);                     /* what idled out; under pressure, more */
 uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
-void life_note_idle(struct sched *s, struct cell *c, struct type *t, uint64_t now_ds);
+void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
 struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */
 void graves_empty_limbo(struct port *p);
@@ -325,6 +396,12 @@ uint64_t pending_call(struct port *p, void *answer, size_t room);
 uint64_t pending_then(struct port *p, noh_done_fn *done, void *user);
 void pending_deadline(struct port *p, uint64_t token, uint64_t due_ms);
 bool pending_waits(struct sched *s, uint64_t token);
+bool pending_is_ask(struct sched *s, uint64_t token);
+noh_actor pending_asker(struct sched *s, uint64_t token);            /* { 0 }: not an ask's */
+uint32_t pending_answer_kind(struct sched *s, uint64_t token);
+uint64_t pending_number(struct sched *s, uint64_t token);            /* as the asker knows it */
+void pending_set_number(struct sched *s, uint64_t token, uint64_t number);
+bool pending_answer_msg(struct port *p, uint64_t token, int status, struct msg *m);   /* takes its envelope */
 void pending_end_all(struct port *p);                       /* when nothing runs any more */
 bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);
 void pending_drop(struct port *p, uint64_t token);          /* rolled back before it was sent */
@@ -338,6 +415,16 @@ static inline struct cell *cell_at(struct sched *s, uint32_t number)
 static inline uint32_t cell_number(struct sched *s, const struct cell *c)
 {
 	return (uint32_t)(c - (const struct cell *)(void *)s->cells.fixed.base);
+}
+static inline void life_note_idle(struct sched *s, struct cell *c, const struct type *t,
+				  uint64_t now_ds)
+{
+	uint64_t due = now_ds + t->idle_ds;
+
+	if (t->idle_ds != UINT32_MAX &&
+	    (due < load_relaxed(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS]) ||
+	     due < load_relaxed(&s->next_sweep_ds)))
+		life_note_due(s, c, due);
 }
 static inline struct type *cell_type(struct sched *s, const struct cell *c)
 {
@@ -357,9 +444,11 @@ static inline const char *body_id(const struct type *t, const struct body *b)
 }
 size_t cell_address(struct sched *s, const struct cell *c, char *out);   /* with NUL; length */
 
-static inline const void *turn_body(const struct msg *m)
+static inline void msg_free_body(const struct msg *m)
 {
-	return m->len > MSG_INLINE ? m->body.big : m->body.bytes;
+	if (m->len > MSG_INLINE)
+		mem_free(m->body.big, m->len & MSG_WRAPPED ? ((struct envelope *)m->body.big)->bytes
+							   : m->len);
 }
 
 /* Whole words: states are padded to 8 bytes wherever they are kept. */

@@ -15,10 +15,13 @@ void serve_failed(struct worker *w, int rc)
 	struct port *p = &w->mine.port;
 
 	turn_undo(w);
+	if (t->type->durable)
+		durable_failed(w, load_relaxed(&t->cell));
+	else if (sched_is_durable(t->sched))
+		t->due = load_relaxed(body_due(load_relaxed(&t->cell)->body));
 	for (uint32_t i = 0; i < t->msg_count; i++)
-		if (t->msgs[i].reply_to &&
-		    !pending_complete(p, t->msgs[i].reply_to, rc, NULL, 0))
-			count_one(&p->late_answers, 1);
+		if (t->msgs[i].reply_to)
+			turn_answer(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
 	sched_logf(t->sched, NOH_WARN, noh_address(t), "turn failed: %s",
 		   t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
@@ -31,11 +34,17 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 	struct effect *none;
 	int rc;
 
+	if (ty->durable && durable_waits(w, &msgs[0]))
+		return NOH_FULL;
+	if (n == 1 && (poison_refused(w, c, msgs) || (ty->durable && durable_repeated(w, c, msgs))))
+		return NOH_OK;
 	turn_begin(w, c, ty, msgs, n);
+	poison_note(w, c, msgs, n);
 	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
 		rc = ty->pub.on_message(t, msgs);
 	else
 		rc = ty->pub.on_batch(t, msgs, n);
+	poison_done(w);
 	return end_turn(w, c, rc, 0, false, retry, &none);
 }
 
@@ -98,8 +107,8 @@ static struct cell *finish_message(struct worker *w, struct cell *c, struct type
 	rc = end_turn(w, c, rc, budget, true, false, &handed);
 	if (__builtin_expect(rc == NOH_FULL, 0))
 		extra_keep(w, c, m, owned, true);
-	else if (m->len > MSG_INLINE)
-		mem_free(owned->body.big, m->len);
+	else
+		msg_free_body(owned);
 	if (slot)
 		mailbox_release(slot);
 	if (handed) {
@@ -124,12 +133,30 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	int rc;
 
 	to_public(&m, owned);
+	if (ty->durable && durable_waits(w, &m)) {
+		if (!slot)
+			count_one(&w->mine.port.types[ty->index].accepted, 1);
+		extra_keep(w, c, &m, owned, true);
+		if (slot)
+			mailbox_release(slot);
+		return NULL;
+	}
+	if (poison_refused(w, c, &m) || (__builtin_expect(m.flags & MSG_WRAPPED, 0) && ty->durable &&
+					 durable_repeated(w, c, &m))) {
+		count_one(&w->mine.port.types[ty->index].handled, 1);
+		msg_free_body(owned);
+		if (slot)
+			mailbox_release(slot);
+		return NULL;
+	}
 	turn_begin(w, c, ty, &m, 1);
 	if (!slot)
 		count_one(&t->counts->accepted, 1);
+	poison_note(w, c, &m, 1);
 	rc = ty->single(t, &m);
+	poison_done(w);
 	if (slot && rc == NOH_OK && !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) && !t->fx->count &&
-	    !m.reply_to && m.len <= MSG_INLINE && !ty->reads) {      /* it only changed its state */
+	    !m.reply_to && owned->len <= MSG_INLINE && !ty->reads && !ty->durable) {      /* it only changed its state */
 		if (t->so_far.state)
 			c->flags |= CELL_DIRTY;
 		count_one(&t->counts->handled, 1);
@@ -156,8 +183,9 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		uint64_t word;
 		int rc;
 
-		if (!cell_plain(c) || ty->odd || e->msg.len > MSG_INLINE || e->msg.reply ||
-		    (load_relaxed(&c->mailbox.word) & MB_SYS))
+		if (ty->odd || e->msg.len > MSG_INLINE || e->msg.reply ||
+		    (load_relaxed(&c->mailbox.word) & MB_SYS) ||
+		    (!cell_plain(c) && !life_activate_new(w, c, ty)))
 			break;
 		memcpy(&m.kind, &e->msg.kind, 8);
 		m.body = e->msg.body.bytes;
@@ -273,6 +301,20 @@ static enum taken take_message(struct worker *w, struct cell *c, struct type *t,
 	return NO_MESSAGE;
 }
 
+/* More waits than there is room for: the oldest goes, unless it was recorded. */
+static bool shed(struct worker *w, struct cell *c, struct type *t, struct slot *slot)
+{
+	const struct msg *m = &slot->msg;
+
+	if (mailbox_depth(&c->mailbox) < t->capacity ||
+	    ((m->len & MSG_WRAPPED) && ((struct envelope *)m->body.big)->seq))
+		return false;
+	count_one(&w->mine.port.types[t->index].dropped_oldest, 1);
+	msg_dispose(&w->mine.port, m, NOH_FULL);
+	mailbox_release(slot);
+	return true;
+}
+
 /* Serve c; returns the actor to go on with, or NULL. */
 static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_hand,
 			  uint32_t *budget)
@@ -284,6 +326,12 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		const struct msg *m = NULL;
 		struct slot *slot = NULL;
 
+		if (__builtin_expect(t->durable, 0) && (!durable_room(w) || extra_waits(w, c))) {
+			if (*in_hand)
+				put_down(w, c, in_hand);
+			sched_enqueue(&w->mine.port, c);
+			return NULL;
+		}
 		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_plain(c), 0)) {
 			enum ready r = make_ready(w, c, in_hand);
 
@@ -314,6 +362,8 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			if (got == MESSAGE)
 				m = &slot->msg;
 		}
+		if (__builtin_expect(t->sheds, 0) && slot && shed(w, c, t, slot))
+			m = NULL;
 		if (m) {
 			struct cell *next = serve_message(w, c, t, m, slot, *budget, in_hand);
 

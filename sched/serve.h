@@ -5,7 +5,8 @@
 #ifndef NOH_SCHED_SERVE_H
 #define NOH_SCHED_SERVE_H
 
-#include "sched/turn.h"
+#include "sched/newborn.h"
+#include "sched/poison.h"
 
 /* serve.c */
 int  serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry);
@@ -21,6 +22,8 @@ void rest_wake_some(struct worker *w, struct cell *c, struct type *t, uint32_t w
 void extra_keep(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
 		bool in_front);
 void extra_refuse(struct worker *w, struct cell *c, const struct msg *m);
+bool extra_again(struct cell *c, const noh_msg *m, const struct msg *owned);   /* behind the others */
+bool extra_waits(struct worker *w, struct cell *c);   /* its next message needs a disk with room */
 void extra_redo(struct worker *w, struct cell *c);
 void extra_sys_lane(struct worker *w, struct cell *c);
 
@@ -40,8 +43,9 @@ static inline bool cell_refuses(const struct cell *c)
 static ALWAYS_INLINE void to_public(noh_msg *out, const struct msg *m)
 {
 	memcpy(&out->kind, &m->kind, 8);     /* kind and len stand side by side in both */
-	out->body = turn_body(m);
-	out->flags = m->reply != 0;      /* NOH_MSG_WANTS_REPLY */
+	out->len &= ~MSG_WRAPPED;
+	out->body = msg_body(m);
+	out->flags = (m->reply != 0) | (m->len & MSG_WRAPPED);   /* NOH_MSG_WANTS_REPLY, and ours */
 	out->status = NOH_OK;
 	out->ask = 0;
 	out->reply_to = m->reply;
@@ -64,6 +68,13 @@ static ALWAYS_INLINE int end_turn(struct worker *w, struct cell *c, int rc, uint
 {
 	struct noh_turn *t = &w->mine.turn;
 
+	if (__builtin_expect(t->so_far.flags & TURN_BIRTHS, 0) && rc >= 0 && rc != NOH_FULL) {
+		int entered = newborn_enter(w);
+
+		rc = entered == NOH_OK ? rc : entered;
+	}
+	if (__builtin_expect(t->type->durable, 0) && (rc == NOH_OK || (rc > 0 && rc != NOH_FULL)))
+		rc = durable_prepare(w, c);
 	if (__builtin_expect(rc == NOH_OK || (rc > 0 && rc != NOH_FULL), 1)) {
 		*handed = turn_commit(w, c, at_its_end(w, c, budget), single);
 		count_one(&t->counts->handled, single ? 1 : t->msg_count);

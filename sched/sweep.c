@@ -17,13 +17,11 @@ static bool lower(atomic_u64 *at, uint64_t to)
 	return false;
 }
 
-void life_note_idle(struct sched *s, struct cell *c, struct type *t, uint64_t now_ds)
+void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds)
 {
-	if (t->idle_ds == UINT32_MAX)
-		return;
-	(void)lower(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS], now_ds + t->idle_ds);
+	(void)lower(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS], due_ds);
 	/* Worker 0 sleeps no longer than to the next sweep; if it sleeps already, it must hear of it. */
-	if (lower(&s->next_sweep_ds, now_ds + t->idle_ds) && sched_self() != &s->workers[0])
+	if (lower(&s->next_sweep_ds, due_ds) && sched_self() != &s->workers[0])
 		park_wake(&s->workers[0].shared.park);
 }
 

@@ -2,7 +2,7 @@
  *
  * The full mode of the receiver's mailbox acts here, at the send call.
  */
-#include "sched/turn.h"
+#include "sched/newborn.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static ALWAYS_INLINE void sends_back(noh_turn *t, uint32_t cell)
 	t->worker->mine.sends[cell % PENDING_TABLE].count--;
 }
 
-static void note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen)
+void turn_note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen)
 {
 	if (*on == 0 && cell_at(t->sched, cell) != t->cell) {
 		*on = cell;
@@ -39,16 +39,16 @@ static void note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell
 	}
 }
 
-static int no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n)
+int tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n)
 {
 	if (ty->pub.full_mode == NOH_DROP_OLDEST)
 		return NOH_OK;
 	if (ty->pub.full_mode == NOH_BLOCK) {
 		if (n < (int64_t)ty->hard) {
-			note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, gen);
+			turn_note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, gen);
 			return NOH_OK;
 		}
-		note_full(t, &t->so_far.full_on, &t->so_far.full_gen, number, gen);
+		turn_note_full(t, &t->so_far.full_on, &t->so_far.full_gen, number, gen);
 	}
 	count_one(&t->worker->mine.port.types[ty->index].refused, 1);
 	return NOH_FULL;
@@ -64,7 +64,7 @@ static ALWAYS_INLINE int room_for(noh_turn *t, struct cell *c, struct type *ty, 
 		n += sends_to(t, number);
 	if (__builtin_expect(n < (int64_t)ty->capacity, 1))
 		return NOH_OK;
-	return no_room(t, ty, number, gen, n);
+	return tell_no_room(t, ty, number, gen, n);
 }
 
 int type_check_kind(const struct type *ty, uint32_t kind)
@@ -86,12 +86,12 @@ static int gone(void)
 			 "its address");
 }
 
-static int too_big(struct sched *s, size_t len)
+int tell_too_big(struct sched *s, size_t len)
 {
 	return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len, s->max_message);
 }
 
-static int no_memory(noh_turn *t, size_t len)
+int tell_no_memory(noh_turn *t, size_t len)
 {
 	return error_set(NOH_ENOMEM, "%s: no memory for a message of %zu bytes (%u in this turn so far)",
 			 noh_address(t), len, t->fx->count);
@@ -112,16 +112,16 @@ static ALWAYS_INLINE int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32
 	if (ty->pub.kinds && (rc = type_check_kind(ty, kind)) != NOH_OK)
 		return rc;
 	if (__builtin_expect(len > s->max_message, 0))
-		return too_big(s, len);
+		return tell_too_big(s, len);
 	struct effect *e = effect_new(t);
 
 	if (__builtin_expect(!e, 0))
-		return no_memory(t, len);
+		return tell_no_memory(t, len);
 	rc = room_for(t, c, ty, number, gen, word);
 	if (__builtin_expect(rc != NOH_OK, 0))
 		return rc;
 	if (__builtin_expect(!set_body(&e->msg, body, len), 0))
-		return no_memory(t, len);
+		return tell_no_memory(t, len);
 	e->cell = number;
 	e->gen = gen;
 	e->msg.kind = kind;
@@ -183,7 +183,7 @@ static __attribute__((noinline)) int tell_more(noh_turn *t, noh_actor to, uint32
 			sends_back(t, number);
 			return tell_slowly(t, to, kind, body, len);
 		}
-		note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, ref_gen(to));
+		turn_note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, ref_gen(to));
 	}
 	put_tell(&fx->list[fx->count++], to, kind, body, len);
 	return NOH_OK;
@@ -209,10 +209,11 @@ int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t 
 	return NOH_OK;
 }
 
-static bool note_address(noh_turn *t, const char *address, size_t len)
+/* The actor may go back to storage before the turn ends: then it is looked up again. */
+bool turn_note_address(noh_turn *t, uint32_t effect, const char *address, size_t len)
 {
 	struct letters *l = &t->letters;
-	struct letter   head = { t->fx->count, (uint32_t)len };
+	struct letter   head = { effect, (uint32_t)len };
 	uint32_t        need = (uint32_t)(sizeof head + len);
 
 	if (t->so_far.letters + need > l->room) {
@@ -233,32 +234,64 @@ static bool note_address(noh_turn *t, const char *address, size_t len)
 	return true;
 }
 
+static int no_letter(const char *address)
+{
+	return error_set(NOH_ENOMEM, "no memory for a message to %s", address);
+}
+
 static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t *gen)
 {
 	struct cell *c;
-	int rc;
+	size_t       len = strlen(address);
+	int          rc;
 
 	if (t->so_far.flags & TURN_READONLY)
 		return turn_read_only(t);
-	rc = sched_resolve(&t->worker->mine.port, address, strlen(address), &c, gen);
-	if (rc == NOH_OK)
-		*number = cell_number(t->sched, c);
-	if (rc == NOH_OK && !note_address(t, address, strlen(address)))
-		return error_set(NOH_ENOMEM, "no memory for a message to %s", address);
+	rc = sched_resolve(&t->worker->mine.port, address, len, &c, gen);
+	if (rc != NOH_OK)
+		return rc;
+	*number = cell_number(t->sched, c);
+	return turn_note_address(t, t->fx->count, address, len) ? NOH_OK : no_letter(address);
+}
+
+/* To whoever has that address in memory. NOH_EGONE: nobody. */
+static int tell_known(noh_turn *t, const struct named *who, const char *address, uint32_t kind,
+		      const void *body, size_t len)
+{
+	struct port *p = &t->worker->mine.port;
+	uint32_t     gen = 0, letters = t->so_far.letters;
+	struct cell *c;
+	int          rc = NOH_EGONE;
+
+	epoch_enter(&p->epoch);
+	c = sched_find(p, &who->a, who->type, who->hash, &gen);
+	t->worker->mine.expects_new = c == NULL;
+	if (c && !turn_note_address(t, t->fx->count, address, strlen(address)))
+		rc = no_letter(address);
+	else if (c)
+		rc = tell(t, cell_number(t->sched, c), gen, kind, body, len, 0);
+	epoch_leave(&p->epoch);
+	if (rc != NOH_OK)
+		t->so_far.letters = letters;     /* the next effect has this place */
 	return rc;
 }
 
 int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
 {
-	uint32_t number = 0, gen = 0;
+	struct named who;
 	int rc;
 
-	do {
-		rc = resolve(t, address, &number, &gen);
-		if (rc == NOH_OK)
-			rc = tell(t, number, gen, kind, body, len, 0);
-	} while (rc == NOH_EGONE);
-	return rc;
+	if (t->so_far.flags & TURN_READONLY)
+		return turn_read_only(t);
+	rc = birth_name(&t->worker->mine.port, address, strlen(address), &who);
+	if (rc != NOH_OK)
+		return rc;
+	if (!newborn_expected(t->worker, who.type)) {
+		rc = tell_known(t, &who, address, kind, body, len);
+		if (rc != NOH_EGONE)
+			return rc;
+	}
+	return newborn_tell(t, &who, kind, body, len);
 }
 
 static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,
@@ -307,28 +340,33 @@ int noh_ask(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t l
 int noh_ask_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len,
 	       const noh_ask_options *o, uint64_t *number)
 {
-	uint32_t cell = 0, gen = 0;
+	uint32_t cell = 0, gen = 0, letters = t->so_far.letters;
 	int rc;
 
 	do {
+		t->so_far.letters = letters;
 		rc = resolve(t, address, &cell, &gen);
 		if (rc == NOH_OK)
 			rc = ask(t, cell, gen, kind, body, len, o, number);
 	} while (rc == NOH_EGONE);
+	if (rc != NOH_OK)
+		t->so_far.letters = letters;
 	return rc;
 }
 
 int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 {
-	uint32_t cell = 0, gen = 0;
+	uint32_t cell = 0, gen = 0, letters = t->so_far.letters;
 	int rc = resolve(t, address, &cell, &gen);
 	struct effect *e;
 
 	if (rc != NOH_OK)
 		return rc;
 	e = effect_new(t);
-	if (!e)
+	if (!e) {
+		t->so_far.letters = letters;
 		return error_set(NOH_ENOMEM, "no memory to spawn %s", address);
+	}
 	e->cell = cell;
 	e->gen = gen;
 	e->msg.reply = noh_self(t).bits;

@@ -10,7 +10,8 @@
  * commit claims that actor and the worker goes on with it at once, message in hand: no ring, no run
  * queue. The claim comes before the sender is released, so nobody's later message can overtake (P3).
  */
-#include "sched/turn.h"
+#include "sched/durable.h"
+#include "sched/newborn.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ void turn_publish_state(struct cell *c, struct type *ty, const void *state)
 		copy_words(to, state, ty->state_words);
 		return;
 	}
-	atomic_u64 *version = (atomic_u64 *)(void *)c->body->data;
+	atomic_u64 *version = (atomic_u64 *)(void *)(c->body->data + ty->version_off);
 	atomic_u64 *words = (atomic_u64 *)(void *)to;
 	uint64_t    v = load_relaxed(version);
 	size_t      n = (ty->pub.state_size + 7u) / 8;
@@ -105,9 +106,17 @@ static void apply_schedules(struct worker *w, struct noh_turn *t)
 	t->op_count = 0;
 }
 
-static void answer(struct port *p, uint64_t token, int status, const struct msg *m)
+/* Inside the box answers go at once: who hears them waits for what they tell, in his turn. */
+static void answer(struct port *p, uint64_t token, int status, struct msg *m, bool at_once)
 {
-	if (!pending_complete(p, token, status, m ? turn_body(m) : NULL, m ? m->len : 0))
+	if (sched_is_durable(p->sched)) {
+		if (m && (m->len & MSG_WRAPPED) && pending_answer_msg(p, token, status, m))
+			return;
+		gate_answer(p->worker, at_once ? 0 : p->worker->mine.turn.due, token, status,
+			    m ? msg_body(m) : NULL, m ? msg_len(m) : 0);
+		return;
+	}
+	if (!pending_complete(p, token, status, m ? msg_body(m) : NULL, m ? msg_len(m) : 0))
 		count_one(&p->late_answers, 1);
 }
 
@@ -141,7 +150,7 @@ static ALWAYS_INLINE void publish(struct port *p, struct effect *e)
 	struct sched *s = p->sched;
 
 	if (e->cell == 0) {
-		answer(p, e->msg.reply, (int)e->gen, &e->msg);
+		answer(p, e->msg.reply, (int)e->gen, &e->msg, e->msg.kind);
 		msg_free_body(&e->msg);
 	} else if (e->msg.len == FX_SPAWN) {
 		struct sysmsg *n = node_take(p, SYS_SPAWN);
@@ -159,7 +168,7 @@ static ALWAYS_INLINE void publish(struct port *p, struct effect *e)
 		if (__builtin_expect(rc != NOH_OK, 0)) {
 			count_one(&p->dead_letters, 1);
 			if (e->msg.reply)
-				answer(p, e->msg.reply, rc, NULL);
+				answer(p, e->msg.reply, rc, NULL, false);
 			msg_free_body(&e->msg);
 		}
 	}
@@ -171,7 +180,12 @@ void turn_answer_rest(struct worker *w)
 
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to && !(t->so_far.replied >> i & 1))
-			answer(&w->mine.port, t->msgs[i].reply_to, NOH_OK, NULL);
+			turn_answer(w, &t->msgs[i], NOH_OK);
+}
+
+void turn_answer(struct worker *w, const noh_msg *m, int status)
+{
+	answer(&w->mine.port, m->reply_to, status, NULL, msg_at_once(m));
 }
 
 /* A message to an idle actor: claim it, and keep the message at hand for its turn. */
@@ -188,7 +202,7 @@ static ALWAYS_INLINE bool into_hand(struct worker *w, struct effect *e)
 }
 
 /* Messages to one actor that stand side by side go in together. */
-static uint32_t publish_run(struct worker *w, struct effect *e, uint32_t most)
+uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most)
 {
 	struct port *p = &w->mine.port;
 	uint32_t n = 1, done;
@@ -266,7 +280,7 @@ void turn_publish(struct worker *w, uint32_t count)
 	if (grouped)
 		list = grouped;
 	for (uint32_t i = 0; i < count; )
-		i += publish_run(w, &list[i], count - i);
+		i += turn_publish_run(w, &list[i], count - i);
 	fx->count = 0;
 }
 
@@ -282,6 +296,23 @@ struct effect *turn_publish_many(struct worker *w, bool at_end)
 	return NULL;
 }
 
+static void erase(struct worker *w, struct noh_turn *t)
+{
+	struct cell *c = t->cell;
+	uint64_t self = ref_make(cell_number(t->sched, c), load_relaxed(&c->mailbox.gen)).bits;
+
+	while (c->ext->schedule_count) {
+		struct schedule old = c->ext->schedules[--c->ext->schedule_count];
+
+		clock_cancel(t->sched, old.worker, old.entry, self, old.serial);
+	}
+	kv_free(&c->ext->kv);
+	memset(w->mine.scratch, 0, (size_t)t->type->state_words * 8);
+	turn_publish_state(c, t->type, w->mine.scratch);
+	c->ext->erased = true;
+	c->flags |= CELL_STOP;           /* nothing worth keeping in memory */
+}
+
 void turn_commit_rest(struct worker *w)
 {
 	struct noh_turn *t = &w->mine.turn;
@@ -290,9 +321,11 @@ void turn_commit_rest(struct worker *w)
 	kv_commit(&t->kv_log);
 	if (t->op_count)
 		apply_schedules(w, t);
+	if (t->so_far.flags & TURN_ERASE)
+		erase(w, t);
 	if (t->so_far.flags & TURN_STOP)
 		c->flags |= CELL_STOP;
-	if (t->so_far.flags & (TURN_KV | TURN_TIMERS))
+	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE))
 		c->flags |= CELL_DIRTY;
 }
 
@@ -302,6 +335,8 @@ void turn_undo(struct worker *w)
 	uint64_t self = ref_make(cell_number(t->sched, t->cell),
 				 load_relaxed(&t->cell->mailbox.gen)).bits;
 
+	if (t->so_far.flags & TURN_BIRTHS)
+		newborn_forget(w);
 	for (uint32_t i = 0; i < t->fx->count; i++) {
 		struct effect *e = &t->fx->list[i];
 
@@ -337,4 +372,5 @@ void turn_free(struct worker *w)
 	mem_free(w->mine.sorted.list, w->mine.sorted.room * sizeof(struct effect));
 	mem_free(t->ops, t->op_room * sizeof *t->ops);
 	mem_free(t->letters.bytes, t->letters.room);
+	mem_free(w->mine.newborns.list, w->mine.newborns.room * sizeof *w->mine.newborns.list);
 }

@@ -16,9 +16,19 @@ int  turn_read_only(noh_turn *t);                        /* NOH_EREADONLY, with 
 bool effects_grow(struct effects *fx);
 struct letter { uint32_t effect, len; };                 /* before each address in letters        */
 
+void durable_commit(struct worker *w, struct cell *c);   /* durable.h */
+void durable_tell(struct worker *w);
 void turn_answer_rest(struct worker *w);                 /* an empty answer to who got none       */
+void turn_answer(struct worker *w, const noh_msg *m, int status);
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
 struct effect *turn_publish_many(struct worker *w, bool at_end);
+uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most);   /* how many went */
+int  tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n);
+int  tell_too_big(struct sched *s, size_t len);
+int  tell_no_memory(noh_turn *t, size_t len);
+bool turn_note_address(noh_turn *t, uint32_t effect, const char *address, size_t len);
+void turn_note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen);
+void newborn_publish(struct worker *w);                  /* newborn.h */
 void turn_commit_rest(struct worker *w);                 /* key-value part, schedules, stop       */
 
 static inline bool type_reads(const struct type *ty, uint32_t kind)
@@ -75,13 +85,19 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 	struct effects  *fx = t->fx;
 	struct effect   *handed = NULL;
 
+	if (__builtin_expect(t->sched->journal.arg != NULL, 0))
+		durable_commit(w, c);
 	if (t->so_far.state) {
 		if (__builtin_expect(t->type->reads, 0) && !(t->so_far.flags & TURN_READONLY))
 			turn_publish_state(c, t->type, t->so_far.state);
 		c->flags |= CELL_DIRTY;
 	}
-	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP), 0))
+	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP | TURN_ERASE), 0))
 		turn_commit_rest(w);
+	if (__builtin_expect(t->sched->journal.arg != NULL, 0) && fx->count)
+		durable_tell(w);
+	if (__builtin_expect(t->so_far.flags & TURN_BIRTHS, 0))
+		newborn_publish(w);
 	if (fx->count == 1) {
 		if (at_end && fx->list->msg.len != FX_SPAWN && turn_hand_on(w, fx->list))
 			handed = fx->list;
@@ -93,12 +109,6 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 	if (single ? t->msgs[0].reply_to && !t->so_far.replied : t->msg_count != 0)
 		turn_answer_rest(w);
 	return handed;
-}
-
-static inline void msg_free_body(struct msg *m)
-{
-	if (m->len > MSG_INLINE)
-		mem_free(m->body.big, m->len);
 }
 
 /* At most MSG_INLINE bytes: a few overlapping moves instead of a call. */

@@ -1,7 +1,7 @@
 /* sched/turn_api.c - the rest of what a hook may do: look around, answer, schedule, keep entries, say
  * something. (noh.h, section 5; sending is in tell.c.)
  */
-#include "sched/turn.h"
+#include "sched/durable.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,6 +75,16 @@ int noh_stop_self(noh_turn *t)
 	return NOH_OK;
 }
 
+int noh_erase(noh_turn *t)
+{
+	if (t->so_far.flags & TURN_READONLY)
+		return turn_read_only(t);
+	if (!cell_ext(t->cell))
+		return error_set(NOH_ENOMEM, "no memory to erase %s", noh_address(t));
+	t->so_far.flags |= TURN_ERASE;
+	return NOH_OK;
+}
+
 int noh_fail(noh_turn *t, const char *format, ...)
 {
 	va_list args;
@@ -99,7 +109,7 @@ void noh_log(noh_turn *t, int level, const char *format, ...)
 
 /* ── answering ── */
 
-static int add_answer(noh_turn *t, uint64_t token, int status, const void *body, size_t len)
+static int add_answer(noh_turn *t, uint64_t token, int status, const void *body, size_t len, bool at_once)
 {
 	struct effect *e;
 
@@ -111,6 +121,7 @@ static int add_answer(noh_turn *t, uint64_t token, int status, const void *body,
 		return error_set(NOH_ENOMEM, "no memory for an answer of %zu bytes", len);
 	e->cell = 0;
 	e->gen = (uint32_t)status;
+	e->msg.kind = at_once;
 	e->msg.reply = token;
 	t->fx->count++;
 	return NOH_OK;
@@ -140,7 +151,7 @@ int noh_reply_to(noh_turn *t, const noh_msg *m, const void *body, size_t len)
 		return answer_outside(t, body, len);
 	if (!m->reply_to)
 		return NOH_NOBODY;
-	rc = add_answer(t, m->reply_to, NOH_OK, body, len);
+	rc = add_answer(t, m->reply_to, NOH_OK, body, len, msg_at_once(m));
 	if (rc == NOH_OK)
 		t->so_far.replied |= UINT64_C(1) << i;
 	return rc;
@@ -173,7 +184,7 @@ int noh_answer(noh_turn *t, noh_promise promise, int status, const void *body, s
 	for (uint32_t i = 0; i < t->fx->count; i++)
 		if (t->fx->list[i].cell == 0 && t->fx->list[i].msg.reply == promise.bits)
 			return NOH_NOBODY;       /* answered in this very turn */
-	return add_answer(t, promise.bits, status, body, len);
+	return add_answer(t, promise.bits, status, body, len, false);
 }
 
 /* ── schedules ── */

@@ -8,7 +8,8 @@
 struct coalesce { uint64_t key, revision; bool is, gone; };
 
 /* Of the messages with one key only the highest revision stays, the latest of equals (MB-07). */
-static uint32_t coalesce(struct worker *w, struct type *t, struct slot **slots, uint32_t n)
+static uint32_t coalesce(struct worker *w, struct cell *c, struct type *t, struct slot **slots,
+			 uint32_t n)
 {
 	struct coalesce of[WINDOW_MAX];
 	uint32_t kept = 0;
@@ -21,7 +22,7 @@ static uint32_t coalesce(struct worker *w, struct type *t, struct slot **slots, 
 			   (t->pub.kinds[m->kind].flags & NOH_KIND_COALESCE);
 		if (!of[i].is)
 			continue;
-		t->pub.kinds[m->kind].coalesce(turn_body(m), m->len, &of[i].key, &of[i].revision);
+		t->pub.kinds[m->kind].coalesce(msg_body(m), msg_len(m), &of[i].key, &of[i].revision);
 		for (uint32_t j = 0; j < i; j++) {
 			if (of[j].gone || !of[j].is || slots[j]->msg.kind != m->kind ||
 			    of[j].key != of[i].key)
@@ -35,6 +36,8 @@ static uint32_t coalesce(struct worker *w, struct type *t, struct slot **slots, 
 	for (uint32_t i = 0; i < n; i++) {
 		if (of[i].gone) {
 			count_one(&w->mine.port.types[t->index].coalesced, 1);
+			if (t->durable)
+				durable_dropped(w, c, &slots[i]->msg);
 			msg_dispose(&w->mine.port, &slots[i]->msg, NOH_OK);
 			mailbox_release(slots[i]);
 		} else {
@@ -44,11 +47,10 @@ static uint32_t coalesce(struct worker *w, struct type *t, struct slot **slots, 
 	return kept;
 }
 
-static void window_done(struct slot **slots, const noh_msg *msgs, uint32_t n)
+static void window_done(struct slot **slots, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (msgs[i].len > MSG_INLINE)
-			mem_free(slots[i]->msg.body.big, msgs[i].len);
+		msg_free_body(&slots[i]->msg);
 		mailbox_release(slots[i]);
 	}
 }
@@ -71,20 +73,27 @@ static uint32_t serve_part(struct worker *w, struct cell *c, uint32_t at, uint32
 			after_turn(w, c, rc);
 		return 0;
 	}
-	window_done(&w->mine.window[at], &w->mine.msgs[at], n);
+	window_done(&w->mine.window[at], n);
 	after_turn(w, c, rc);
 	return n;
 }
 
-/* Messages that only read are not mixed with others in a batch. */
+/* Messages that only read are not mixed with others in a batch; nor are those with a key, which may
+ * have been handled before, perhaps in this very batch. */
+static bool alone(struct type *t, const noh_msg *m)
+{
+	const struct envelope *env = msg_envelope(m);
+
+	return (t->reads && type_reads(t, m->kind)) || (env && env->key_len);
+}
+
 static uint32_t batch_length(struct worker *w, struct type *t, uint32_t at, uint32_t n)
 {
 	uint32_t part = 1;
 
-	if (t->reads && type_reads(t, w->mine.msgs[at].kind))
+	if (alone(t, &w->mine.msgs[at]))
 		return 1;
-	while (at + part < n && part < BATCH_MAX &&
-	       !(t->reads && type_reads(t, w->mine.msgs[at + part].kind)))
+	while (at + part < n && part < BATCH_MAX && !alone(t, &w->mine.msgs[at + part]))
 		part++;
 	return part;
 }
@@ -94,11 +103,12 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 	uint32_t at = 0;
 
 	if (t->coalesces)
-		n = coalesce(w, t, w->mine.window, n);
+		n = coalesce(w, c, t, w->mine.window, n);
 	for (uint32_t i = 0; i < n; i++)
 		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
 	while (at < n && !cell_rests(c)) {
-		uint32_t part = t->pub.on_batch ? batch_length(w, t, at, n) : 1, end;
+		uint32_t part = t->pub.on_batch && !poison_suspects(w->fixed.sched, c)
+					? batch_length(w, t, at, n) : 1, end;
 
 		if (part > 1 && serve_part(w, c, at, part, true)) {
 			at += part;

@@ -7,7 +7,7 @@
  * timer put into its wheel from elsewhere, the watchdog, stop. Each puts its thing down first and
  * wakes then.
  */
-#include "sched/sched.h"
+#include "sched/durable.h"
 
 #include <string.h>
 
@@ -71,12 +71,17 @@ static uint32_t run_some(struct worker *w)
 {
 	uint64_t start = w->mine.now_ns, looked = load_relaxed(&w->shown.counts.turns);
 	uint32_t n, ran = 0;
+	bool alone = w->fixed.sched->worker_count == 1;
 
 	while (ran < PASS_ITEMS) {
-		/* What is in hand comes first, but not for ever. */
-		struct effect *e = w->mine.in_a_row < HANDS / 4 || !runq_length(&w->runq)
-					   ? hands_take(&w->hands) : NULL;
+		struct effect *e = NULL;
 		uint64_t done;
+
+		if (__builtin_expect(sched_is_durable(w->fixed.sched), 0) && !durable_room(w))
+			break;
+		/* What is in hand comes first, but not for ever. */
+		if (w->mine.in_a_row < HANDS / 4 || !runq_length(&w->runq))
+			e = alone ? hands_take_alone(&w->hands) : hands_take(&w->hands);
 
 		if (e) {
 			w->mine.in_a_row++;
@@ -119,6 +124,14 @@ static uint32_t help_stuck(struct worker *w)
 	return done;
 }
 
+/* Answers whose time has come; if the disk has failed, none ever will. */
+static uint32_t let_out(struct worker *w)
+{
+	if (__builtin_expect(load_relaxed(&w->fixed.sched->disk_failed), 0))
+		gate_end(w, NOH_EDISK);
+	return gate_open(w);
+}
+
 uint32_t sched_pass(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
@@ -126,6 +139,8 @@ uint32_t sched_pass(struct worker *w)
 
 	tick(w);
 	count_one(&w->shown.counts.passes, 1);
+	if (__builtin_expect(sched_is_durable(s), 0))
+		work += let_out(w);
 	if (w->mine.now_ms >= clock_next_ms(w))
 		work += clock_advance(w, w);
 	work += empty_inbox(w, &w->shared.inbox);
@@ -148,6 +163,7 @@ bool sched_has_work(struct worker *w)
 
 	return inbox_has(&w->shared.inbox) || runq_length(&w->runq) || hands_length(&w->hands) ||
 	       load_seq_cst(&w->shared.spread.offer) ||
+	       load_relaxed(&w->shown.awaits) <= load_seq_cst(&s->durable) ||
 	       sched_now_ms(w) >= load_seq_cst(&w->shown.next_timer_ms) ||
 	       (w->fixed.index == 0 &&
 		sched_now_ms(w) / 100 >= load_seq_cst(&s->next_sweep_ds)) ||
@@ -231,6 +247,55 @@ static bool spin(struct worker *w)
 	return false;
 }
 
+#define JOURNAL_SPIN_NS 500000u
+
+/* Nothing else to do, and a record of mine is not on disk: be the journaller, if nobody is, until it is, or
+ * something else comes up. Two wake-ups less for a lone caller. A disk that takes its time gets the
+ * journaller's own thread. */
+static void journal_here(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint64_t until = clock_now_ns(&s->clock) + JOURNAL_SPIN_NS;
+	bool busy = true;
+
+	if (!s->journal.take(s->journal.arg)) {
+		s->journal.wake(s->journal.arg);
+		return;
+	}
+	for (bool first = true; busy; first = false) {
+		busy = s->journal.step(s->journal.arg, first);
+		(void)gate_open(w);
+		if (load_relaxed(&w->shared.inbox.top) || clock_now_ns(&s->clock) > until)
+			break;
+		cpu_relax();
+	}
+	s->journal.give(s->journal.arg);
+	if (busy)
+		s->journal.wake(s->journal.arg);
+}
+
+static void see_to_records(struct worker *w)
+{
+	w->mine.pushed = false;
+	if (runq_length(&w->runq) || hands_length(&w->hands))
+		w->fixed.sched->journal.wake(w->fixed.sched->journal.arg);
+	else
+		journal_here(w);
+}
+
+/* The disk is slower than the actors: nobody runs until the journal has room again. True: waited. */
+static bool wait_for_journal(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t event = load_seq_cst(&s->durable_event);
+
+	if (load_relaxed(&s->stopping) == 3 ||
+	    (durable_room(w) && !(s->journal.no_space(s->journal.arg) && runq_length(&w->runq))))
+		return false;
+	futex_wait(&s->durable_event, event, 1000000u);
+	return true;
+}
+
 void sched_loop(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
@@ -238,14 +303,19 @@ void sched_loop(struct worker *w)
 	sched_set_self(w);
 	while (load_acquire(&s->stopping) < 3) {
 		bool rests = false;
+		uint32_t work = sched_pass(w);
 
-		if (sched_pass(w)) {
+		if (__builtin_expect(w->mine.pushed, 0))
+			see_to_records(w);
+		if (work) {
 			spread_measure(w);
 			spread_offer(w);
 			rests = spread_verdict(w);
 			if (!rests)
 				continue;
 		} else {
+			if (__builtin_expect(sched_is_durable(s), 0) && wait_for_journal(w))
+				continue;
 			rests = spread_verdict(w);
 			if (!rests && spin(w))
 				continue;

@@ -4,7 +4,7 @@
 
 #include "core/mem.h"
 
-enum { ADD, GET, ASK, ANSWERED, PUT, TIMER, TICK, SPAWN, STOP };
+enum { ADD, GET, ASK, ANSWERED, PUT, TIMER, TICK, SPAWN, FORK, STOP };
 
 struct state { uint64_t sum; noh_promise who; };
 
@@ -14,7 +14,7 @@ static int on_message(noh_turn *t, const noh_msg *m)
 {
 	struct state *s = noh_state(t);
 	noh_ask_options wait = { .answer_kind = ANSWERED, .wait = true, .timeout_ms = 2000 };
-	char big[600] = "big";
+	char big[600] = "big", address[16];
 	int  rc;
 
 	switch (m->kind) {
@@ -44,6 +44,14 @@ static int on_message(noh_turn *t, const noh_msg *m)
 				return rc;
 		}
 		return noh_spawn(t, "a:child", NULL);
+	case FORK:
+		for (int i = 0; i < 12; i++) {         /* the first of them is known, some come twice */
+			sprintf(address, "a:%d", i * 5 % 9 + 1);
+			rc = noh_tell_to(t, address, ADD, big, i % 2 ? 50 : 5);
+			if (rc != NOH_OK)
+				return rc;
+		}
+		return NOH_OK;
 	case STOP: return noh_stop_self(t);
 	}
 	return NOH_EINVAL;
@@ -94,6 +102,7 @@ static void run(noh_box *box)
 		HONEST(noh_call(box, who[i], TIMER, NULL, 0, 5000, NULL, NULL));
 		HONEST(noh_call(box, who[i], ASK, NULL, 0, load_relaxed(&abandoned) ? 10 : 1000, NULL, NULL));
 		HONEST(noh_call(box, who[i], SPAWN, NULL, 0, 5000, NULL, NULL));
+		HONEST(noh_call(box, who[i], FORK, NULL, 0, 5000, NULL, NULL));
 		HONEST(noh_deactivate(box, who[i], false, 5000));
 		HONEST(noh_activate(box, who[i], 5000));
 		HONEST(noh_call(box, who[i], GET, NULL, 0, 5000, NULL, NULL));

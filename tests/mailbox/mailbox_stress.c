@@ -128,7 +128,7 @@ static void stress(uint32_t boxes, uint32_t capacity, bool shared)
 	s.shared = shared;
 	EXPECT(rings_open(&s.rings, 4096));
 	for (uint32_t k = 0; k < boxes; k++)
-		mailbox_born(&s.actors[k].box);
+		mailbox_born(&s.actors[k].box, MB_IDLE);
 	for (uint32_t i = 0; i < PRODUCERS; i++) {
 		producers[i].id = i;
 		producers[i].room = (struct mailroom){ &s.rings, &producers[i].cache };

@@ -18,8 +18,8 @@ static void open_box(uint32_t rings_of_each)
 	memset(&t, 0, sizeof t);
 	EXPECT(rings_open(&t.rings, rings_of_each + 1));
 	t.room = (struct mailroom){ &t.rings, &t.cache };
-	mailbox_born(&t.box);
-	mailbox_born(&t.other);
+	mailbox_born(&t.box, MB_IDLE);
+	mailbox_born(&t.other, MB_IDLE);
 }
 
 static void close_box(void) { rings_close(&t.rings); }
@@ -170,7 +170,7 @@ static void the_dead_get_nothing(void)
 	EXPECT(!mailbox_sys_push(&t.box, 0, &node, &back));
 	EXPECT(back == &node);
 	EXPECT_EQ(mailbox_drop(&t.box, &t.room, 0, &slot), MB_EMPTY);
-	mailbox_born(&t.box);
+	mailbox_born(&t.box, MB_IDLE);
 	EXPECT_EQ(push(UINT32_MAX), MB_GONE);               /* the cell's next actor is another */
 	EXPECT(!mailbox_claim(&t.box, 0));
 	EXPECT_EQ(push_to(&t.box, 1, UINT32_MAX, 9), MB_PUSHED_WAKE);
@@ -263,7 +263,7 @@ static void tails_wrap_round(void)
 
 	open_box(8);
 	t.box.word = mb_word(MB_DEAD, 0, MB_TAIL_MASK - 20);
-	mailbox_born(&t.box);
+	mailbox_born(&t.box, MB_IDLE);
 	for (int round = 0; round < 10; round++) {
 		EXPECT_EQ(push(7), MB_PUSHED_WAKE);
 		for (int i = 0; i < 6; i++)
@@ -322,7 +322,7 @@ static void nobody_keeps_the_rings_that_others_need(void)
 			struct slot    *slot;
 
 			if (round == 0)
-				mailbox_born(&box[i]);
+				mailbox_born(&box[i], MB_IDLE);
 			EXPECT_EQ(mailbox_push(&box[i], &sender, 0, UINT32_MAX, &m), MB_PUSHED_WAKE);
 			EXPECT_EQ(mailbox_take(&box[i], &t.room, false, &slot), MB_TAKEN);
 			mailbox_release(slot);

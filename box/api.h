@@ -1,0 +1,25 @@
+/* box/api.h - what the parts of noh.h's section 4 share (api.c, call.c, stats.c).
+ *
+ * Owns     nothing.   Threads  any.
+ */
+#ifndef NOH_BOX_API_H
+#define NOH_BOX_API_H
+
+#include "box/box.h"
+
+struct outgoing {
+	uint32_t    kind;
+	const void *body;
+	size_t      len;
+	uint64_t    reply;                     /* token of who waits; 0: nobody */
+	const noh_call_options *options;       /* NULL: none of that            */
+};
+
+int api_running(noh_box *box);
+int api_may_block(const char *what);
+uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms);
+int api_call_result(const char *address, int status, size_t len, size_t room, bool wanted);
+int api_send(noh_box *box, const char *address, const struct outgoing *out);
+int api_send_until(noh_box *box, const char *address, const struct outgoing *out, uint64_t until_ns);
+
+#endif

@@ -1,0 +1,391 @@
+/* box/disk.c - a box with a data directory: recovery, the journaller and the keeper, and their end.
+ *
+ * Start: lock the directory, open LMDB, fold the journal's tail into it, open a new segment. Then
+ * serve; who has messages or due timers from before is woken by the keeper, in the background.
+ * A disk that fails ends it: nothing is acknowledged any more, callers hear NOH_EDISK, and only a
+ * restart, which replays what is whole, makes it right again.
+ */
+#include "box/box.h"
+
+#include "persist/segment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ── the journal and the store, as the scheduler sees them ── */
+
+static bool j_room(void *arg, uint32_t ring) { return journal_room(arg, ring); }
+static bool j_no_space(void *arg) { return journal_no_space(arg); }
+static uint8_t *j_reserve(void *arg, uint32_t ring, size_t size)
+{
+	return journal_reserve(arg, ring, size);
+}
+static void j_unreserve(void *arg, uint32_t ring) { journal_unreserve(arg, ring); }
+static void j_push(void *arg, uint32_t ring) { journal_push(arg, ring); }
+static uint64_t j_epoch(void *arg) { return journal_epoch(arg); }
+static void j_wake(void *arg) { journal_wake(arg); }
+
+static bool j_take(void *arg) { return journal_take(arg); }
+static void j_give(void *arg) { journal_give(arg); }
+
+static bool j_step(void *arg, bool first)
+{
+	/* A failure, or no room: its thread will find that, too, and see to it. */
+	return (first ? journal_step_look(arg) : journal_step(arg, false)) != JOURNAL_IDLE;
+}
+
+static void on_durable(void *arg, uint64_t epoch)
+{
+	sched_durable(arg, epoch);
+}
+
+/* ── open ── */
+
+/* What a killed process wrote can be read, but may be in the page cache only, and what is told from now on
+ * must not go with the power. */
+static int sync_segments(struct disk *disk)
+{
+	struct segment_list list;
+	struct disk_file *file;
+	int rc = segment_list(disk, &list);
+
+	for (size_t i = 0; rc == NOH_OK && i < list.count; i++) {
+		rc = disk_open(disk, segment_name(list.at[i].number, "seg").text, 0, &file);
+		if (rc != NOH_OK)
+			break;
+		rc = disk_sync(disk, file);
+		disk_close(disk, file);
+	}
+	segment_list_free(&list);
+	return rc == NOH_OK ? disk_sync_dir(disk, JOURNAL_DIR) : rc;
+}
+
+/* The tail of the journal, into memory: the keeper folds it later, in its own time. */
+static int recover(noh_box *box, const noh_options *o, struct journal_end *end, struct tail **tail)
+{
+	struct box_disk *d = &box->disk;
+	uint64_t frame, epoch, most = o->journal_bytes ? o->journal_bytes : UINT64_C(256) << 20;
+	int rc;
+
+	db_stamp(d->db, &frame, &epoch);
+	rc = tail_open(tail, box->sched.seed, 2 * most + (UINT64_C(1) << 30));
+	if (rc == NOH_OK)
+		rc = journal_recover(d->disk, d->dir.id, frame, tail_record, *tail, end);
+	if (rc == NOH_OK && tail_records(*tail))
+		rc = sync_segments(d->disk);
+	if (rc != NOH_OK)
+		return rc;
+	tail_done(*tail);
+	if (end->epoch < epoch)
+		end->epoch = epoch;
+	if (end->frame < frame)
+		end->frame = frame;
+	return NOH_OK;
+}
+
+static int open_parts(noh_box *box, const noh_options *o)
+{
+	struct box_disk *d = &box->disk;
+	struct sched *s = &box->sched;
+	struct journal_end end = { 0 };
+	struct tail *tail = NULL;
+	uint64_t frame, epoch;
+	struct journal_options jo = { .rings = s->worker_count, .limit_bytes = o->journal_bytes,
+				      .ring_bytes = d->ring_bytes, .segment_bytes = d->segment_bytes,
+				      .on_durable = on_durable, .arg = s };
+	int rc;
+
+	if (!d->disk) {                  /* a test may have brought its own */
+		rc = disk_real_open(&d->disk, o->dir, o->no_uring ? DISK_PLAIN : DISK_AUTO);
+		if (rc != NOH_OK)
+			return rc;
+	}
+	rc = db_open(&d->db, &(struct db_options){ .dir = o->dir, .dir_id = d->dir.id,
+						   .idem_ms = o->idem_ms, .idem_bytes = o->idem_bytes });
+	if (rc == NOH_OK)
+		rc = recover(box, o, &end, &tail);
+	if (rc != NOH_OK) {
+		tail_close(tail);
+		return rc;
+	}
+	if (end.cut_bytes)
+		sched_logf(s, NOH_INFO, "", "the journal's tail was torn: %llu bytes that nobody was told of "
+			   "are gone", (unsigned long long)end.cut_bytes);
+	jo.disk = d->disk;
+	jo.dir_id = d->dir.id;
+	rc = journal_open(&d->journal, &jo, &end);
+	db_stamp(d->db, &frame, &epoch);
+	if (rc == NOH_OK)
+		rc = journal_folded(d->journal, frame);
+	d->boot_tag = end.epoch + 1;
+	if (rc == NOH_OK)
+		rc = store_disk_open(&d->store, d->db, d->boot_tag);
+	if (rc != NOH_OK || tail_records(tail) == 0) {
+		tail_close(tail);
+		return rc;
+	}
+	d->tail = tail;
+	store_disk_set_tail(d->store, tail, end.epoch);
+	return NOH_OK;
+}
+
+static void crashed(void *arg, const struct note *n, uint32_t times)
+{
+	struct sched *s = arg;
+	char kind[32] = "a hook";
+
+	if (n->kind != UINT32_MAX)
+		snprintf(kind, sizeof kind, "a message of kind %u", n->kind);
+	sched_logf(s, NOH_WARN, n->address, "the last run of this box ended while it handled %s (type version %u); "
+		   "%s", kind, n->version, times >= CRASHES_ENOUGH ? "too often: it will be set aside" :
+		   times > 1 ? "not for the first time" : "for the first time");
+}
+
+int box_disk_open(noh_box *box, const noh_options *o)
+{
+	struct box_disk *d = &box->disk;
+	struct sched *s = &box->sched;
+	int rc = datadir_open(&d->dir, o->dir, DATADIR_CREATE, o->seed);
+
+	if (rc != NOH_OK)
+		return rc;
+	d->locked = true;
+	s->seed = d->dir.seed;
+	rc = open_parts(box, o);
+	if (rc != NOH_OK)
+		return rc;
+	store_relaxed(&s->durable, d->boot_tag - 1);
+	s->journal = (struct sched_journal){ d->journal, j_room, j_no_space, j_reserve, j_unreserve, j_push, j_epoch,
+					     j_wake, NULL, j_step, j_give };
+	if (d->disk->in_flight > 1)      /* it does not block in a write */
+		s->journal.take = j_take;
+	rc = crashes_open(&d->crashes, o->dir, s->worker_count, crashed, s);
+	if (rc != NOH_OK)
+		return rc;
+	s->notes = d->crashes.notes;
+	s->crashes = d->crashes.seen.count ? &d->crashes.seen : NULL;
+	d->keeper = (struct keeper){ .journal = d->journal, .db = d->db, .store = d->store,
+				     .clock = s->clock, .wall_ms = s->clock.wall_ms,
+				     .wall_arg = s->clock.arg };
+	return NOH_OK;
+}
+
+/* ── start ── */
+
+/* Is there a way from what is stored to the registered type? If not, the type is refused, not the box. */
+static int check_version(void *arg, const char *name, uint32_t version, uint64_t schema, uint64_t images)
+{
+	struct sched *s = arg;
+	struct type *t = sched_find_type(s, name, strlen(name));
+
+	if (!t || !images)
+		return 0;
+	for (uint32_t v = version; v < t->pub.version; v++) {
+		bool step = false;
+
+		for (uint32_t i = 0; i < t->pub.migration_count; i++)
+			step |= t->pub.migrations[i].from == v;
+		if (!step) {
+			t->refused = NOH_EVERSION;
+			sched_logf(s, NOH_ERROR, "", "type %s is refused: %llu actors are stored with version "
+				   "%u, this program has version %u and no migration from %u", name,
+				   (unsigned long long)images, version, t->pub.version, v);
+			return 0;
+		}
+	}
+	if (version > t->pub.version || (version == t->pub.version && schema != t->pub.schema)) {
+		t->refused = NOH_EVERSION;
+		sched_logf(s, NOH_ERROR, "", "type %s is refused: %llu actors are stored with version %u and "
+			   "schema %llx, this program has version %u and %llx", name,
+			   (unsigned long long)images, version, (unsigned long long)schema, t->pub.version,
+			   (unsigned long long)t->pub.schema);
+	}
+	return 0;
+}
+
+static void fail(noh_box *box, int rc, const char *who)
+{
+	uint32_t none = 0;
+
+	if (!cas_seq_cst(&box->disk.failed, &none, (uint32_t)-rc))
+		return;
+	sched_logf(&box->sched, NOH_ERROR, "", "%s: %s; nothing is acknowledged any more: stop this process, "
+		   "see to the disk, start again", who, noh_why());
+	sched_disk_failed(&box->sched);
+}
+
+int box_journal_round(noh_box *box, bool wait)
+{
+	int rc = journal_step(box->disk.journal, wait);
+
+	if (rc < 0)
+		fail(box, rc, "the journal cannot be written");
+	else if (rc == JOURNAL_FULL)
+		keeper_ask(&box->disk.keeper);
+	return rc;
+}
+
+static void *journal_main(void *arg)
+{
+	noh_box *box = arg;
+	int rc = JOURNAL_IDLE;
+
+	(void)pthread_setname_np(pthread_self(), "noh/journal");
+	while (rc >= 0 && !(load_acquire(&box->disk.stop_journal) && rc == JOURNAL_IDLE)) {
+		journal_take_wait(box->disk.journal);
+		rc = box_journal_round(box, true);
+		if (rc == JOURNAL_IDLE && !load_acquire(&box->disk.stop_journal))
+			journal_sleep(box->disk.journal, UINT64_MAX);
+		else if (rc == JOURNAL_FULL)
+			journal_sleep(box->disk.journal, 1000000u);
+		else
+			journal_give(box->disk.journal);
+	}
+	return NULL;
+}
+
+/* ── waking who was left behind ── */
+
+static int wake_receiver(void *arg, const char *address, size_t len)
+{
+	struct sched *s = arg;
+	struct port *p = sched_port(s);
+	struct sysmsg *n;
+	struct cell *c;
+	uint32_t gen;
+	int stop = load_relaxed(&s->stopping) != 0;
+
+	if (!stop && sched_resolve(p, address, len, &c, &gen) == NOH_OK &&
+	    (n = node_take(p, SYS_WAKE)) != NULL)
+		sched_sys(p, c, gen, n);
+	sched_port_done(p);
+	return stop;
+}
+
+static int arm_timer(void *arg, uint64_t due_ms, const char *address, size_t len)
+{
+	struct sched *s = arg;
+	char text[256];
+
+	if (len >= sizeof text)
+		return 0;
+	memcpy(text, address, len);
+	text[len] = 0;
+	due_ms = due_ms > s->wall_offset_ms ? due_ms - s->wall_offset_ms : 0;
+	(void)clock_arm_dormant(&s->workers[len % s->worker_count], text, len, due_ms);
+	return load_relaxed(&s->stopping) != 0;
+}
+
+static int wake_from_tail(void *arg, uint64_t due_ms, const char *address, size_t len)
+{
+	return due_ms ? arm_timer(arg, due_ms, address, len) : wake_receiver(arg, address, len);
+}
+
+#define TIMERS_AHEAD_MS 60000
+
+/* Timers of actors that were dormant when the box started: a window at a time, so that start does not
+ * depend on how many there are. Those that go dormant later leave their own hints. */
+static void arm_timers(noh_box *box)
+{
+	struct box_disk *d = &box->disk;
+	struct sched *s = &box->sched;
+	uint64_t now = clock_now_ns(&s->clock) / 1000000u + s->wall_offset_ms;
+
+	if (d->timers_to_ms > now + TIMERS_AHEAD_MS / 2)
+		return;
+	(void)db_timers(d->db, d->timers_to_ms, now + TIMERS_AHEAD_MS, arm_timer, s);
+	d->timers_to_ms = now + TIMERS_AHEAD_MS;
+}
+
+int box_keeper_round(noh_box *box)
+{
+	struct box_disk *d = &box->disk;
+	int rc;
+
+	if (!d->woken) {
+		d->woken = true;
+		if (d->tail) {           /* nobody but the keeper takes it away */
+			tail_wakes(d->tail, wake_from_tail, &box->sched);
+			d->tail = NULL;
+			keeper_ask(&d->keeper);
+		}
+		(void)db_receivers(d->db, NULL, 0, d->boot_tag, wake_receiver, &box->sched);
+	}
+	arm_timers(box);
+	rc = keeper_step(&d->keeper);
+	if (rc < 0)
+		fail(box, rc, "the image cannot be written");
+	return rc;
+}
+
+static void *keeper_main(void *arg)
+{
+	noh_box *box = arg;
+	int rc = 0;
+
+	(void)pthread_setname_np(pthread_self(), "noh/keeper");
+	while (rc >= 0 && !load_acquire(&box->disk.stop_keeper)) {
+		rc = box_keeper_round(box);
+		if (rc == 0)
+			keeper_sleep(&box->disk.keeper, 1000000000u);
+	}
+	return NULL;
+}
+
+int box_disk_start(noh_box *box, bool threads)
+{
+	struct box_disk *d = &box->disk;
+	void *(*const mains[2])(void *) = { journal_main, keeper_main };
+
+	if (!d->db)
+		return NOH_OK;
+	(void)db_types(d->db, check_version, &box->sched);
+	for (; threads && d->thread_count < 2; d->thread_count++) {
+		int err = pthread_create(&d->threads[d->thread_count], NULL, mains[d->thread_count], box);
+
+		if (err)
+			return error_set(NOH_ESYSTEM, "cannot start the journal's threads: %s", strerror(err));
+	}
+	return NOH_OK;
+}
+
+/* ── the end ── */
+
+int box_disk_stop(noh_box *box, bool fold)
+{
+	struct box_disk *d = &box->disk;
+	int rc = NOH_OK;
+
+	if (!d->journal)
+		return NOH_OK;
+	store_seq_cst(&d->stop_journal, 1);
+	journal_wake(d->journal);
+	if (d->thread_count > 0)         /* it may need the keeper to make room */
+		pthread_join(d->threads[0], NULL);
+	store_seq_cst(&d->stop_keeper, 1);
+	keeper_wake(&d->keeper);
+	if (d->thread_count > 1)
+		pthread_join(d->threads[1], NULL);
+	d->thread_count = 0;
+	if (load_relaxed(&d->failed))
+		return -(int)load_relaxed(&d->failed);
+	while ((rc = box_journal_round(box, true)) == JOURNAL_BUSY)
+		;
+	if (rc >= 0 && fold)
+		rc = keeper_fold_all(&d->keeper);
+	return rc < 0 ? rc : NOH_OK;
+}
+
+void box_disk_close(noh_box *box)
+{
+	struct box_disk *d = &box->disk;
+
+	crashes_close(&d->crashes);
+	journal_close(d->journal);
+	store_close(d->store);
+	db_close(d->db);
+	disk_end(d->disk);
+	if (d->locked)
+		datadir_close(&d->dir);
+	memset(d, 0, sizeof *d);
+}

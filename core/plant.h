@@ -1,0 +1,40 @@
+/* core/plant.h - bugs put in on purpose, which the simulator must find (tests/sim/box).
+ *
+ * Only the simulator's own build of these sources has them (-DNOH_PLANTS); everywhere else PLANT(x) is
+ * the constant 0, and so is what it guards.
+ */
+#ifndef NOH_CORE_PLANT_H
+#define NOH_CORE_PLANT_H
+
+enum plant {
+	PLANT_NONE,
+	PLANT_ACK_BEFORE_SYNC,       /* a frame counts as written when it is submitted                */
+	PLANT_SKIP_CHECKSUM,         /* frames are taken unread                                       */
+	PLANT_LOSE_WAKE,             /* the journaller is not woken by a push                         */
+	PLANT_LOSE_WAKE_DURABLE,     /* a worker is not woken by its epoch                            */
+	PLANT_ANSWER_AT_TAG,         /* an answer waits for `tag`, not for `due`                      */
+	PLANT_RELEASE_BEFORE_PUSH,   /* the cell is released, and its messages sent, before the push  */
+	PLANT_ERROR_UNGATED,         /* an error computed from a state does not wait                  */
+	PLANT_READ_UNGATED,          /* a turn without a record does not wait for what it has seen    */
+	PLANT_EMPTY_EPOCH,           /* an epoch without records is not published                     */
+	PLANT_GAP_IS_WHOLE,          /* a missing frame with a whole one behind it ends the journal    */
+	PLANT_STALE_SNAPSHOT,        /* an activation looks into LMDB first, then into the overlay    */
+	PLANT_FOLD_PAST_STAMP,       /* a fold is stamped with a frame above what it holds            */
+	PLANT_REDELIVER,             /* a handled message is not recorded as consumed                 */
+	PLANT_OVERTAKE,              /* of messages that waited for a creation the second comes first */
+	PLANT_SEQUENCE_RESET,        /* an erased actor counts from the beginning again               */
+	PLANT_TIMER_LOST,            /* who goes to storage leaves no hint for his timers             */
+	PLANT_RELAY_FORGETS,         /* a volatile actor does not wait for what it was told           */
+	PLANT_KEY_FORGOTTEN,         /* a key is not known before it is folded                        */
+	PLANT_ENTRIES_LEFT,          /* erasing an actor leaves its entries in the image              */
+	PLANTS
+};
+
+#ifdef NOH_PLANTS
+extern int noh_plant;
+#define PLANT(which) (noh_plant == (which))
+#else
+#define PLANT(which) 0
+#endif
+
+#endif

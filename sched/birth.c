@@ -1,0 +1,285 @@
+/* sched/birth.c - find the cell of an address, or make one.
+ *
+ * Who needs an address looks without a lock; if nobody is there he makes a cell, takes the table's
+ * writer word, looks again if anybody came in meanwhile, and enters it. So of two that make the same
+ * address one wins, and the other uses the winner's and gives his own back (P1).
+ */
+#include "sched/birth.h"
+
+#include <string.h>
+
+/* ── bodies ── */
+
+static uint32_t body_class(size_t bytes)
+{
+	return bytes <= 32 ? 0 : (uint32_t)((bytes - 32 + 15) / 16);
+}
+
+/* Most boxes need few of the sizes: a slab is opened with its first body. */
+static __attribute__((noinline)) bool bodies_open(struct sched *s, uint32_t k)
+{
+	uint32_t state = 0;
+
+	if (cas_acquire(&s->bodies_open[k], &state, 1)) {
+		bool ok = slab_open(&s->bodies[k], 32 + 16 * (size_t)k, 0, s->max_actors);
+
+		store_release(&s->bodies_open[k], ok ? 2 : 0);
+		return ok;
+	}
+	while ((state = load_acquire(&s->bodies_open[k])) == 1)
+		cpu_relax();
+	return state == 2;
+}
+
+static struct body *body_take(struct port *p, size_t bytes)
+{
+	struct sched *s = p->sched;
+	uint32_t k = body_class(bytes), n;
+
+	if (k >= BODY_CLASSES)
+		return mem_aligned(CACHE_LINE, bytes);
+	if (__builtin_expect(load_acquire(&s->bodies_open[k]) != 2, 0) && !bodies_open(s, k))
+		return NULL;
+	n = slab_take(&s->bodies[k], &p->bodies[k]);
+	slab_fetch(&s->bodies[k], &p->bodies[k]);
+	return n ? slab_at(&s->bodies[k], n) : NULL;
+}
+
+static struct body *body_new(struct port *p, const struct named *who)
+{
+	const struct type *t = who->type;
+	uint8_t n = who->a.id_len, *id;
+	struct body *b = body_take(p, body_bytes(t, n));
+
+	if (!b)
+		return NULL;
+	if (t->id_off <= 64)
+		for (uint32_t i = 0; i < t->id_off; i += 8)
+			memset(b->data + i, 0, 8);
+	else
+		memset(b->data, 0, t->id_off);
+	store_relaxed(&b->hash, who->hash);
+	id = b->data + t->id_off;
+	*id++ = n;
+	if (n <= MSG_INLINE)
+		copy_small(id, who->a.id, n);
+	else
+		memcpy(id, who->a.id, n);
+	id[n] = 0;
+	return b;
+}
+
+static void body_free(struct port *p, struct type *t, struct body *b)
+{
+	size_t   bytes = body_bytes(t, body_id_len(t, b));
+	uint32_t k = body_class(bytes);
+
+	if (k < BODY_CLASSES)
+		slab_give(&p->sched->bodies[k], &p->bodies[k], slab_number(&p->sched->bodies[k], b));
+	else
+		mem_free(b, bytes);
+}
+
+void birth_discard_body(struct type *t, struct body *b)
+{
+	size_t bytes = body_bytes(t, body_id_len(t, b));
+
+	if (body_class(bytes) >= BODY_CLASSES)
+		mem_free(b, bytes);
+}
+
+/* ── names ── */
+
+int birth_name_anew(struct port *p, const char *text, size_t len, struct named *who)
+{
+	struct type *t;
+	int rc;
+
+	rc = address_parse(&who->a, text, len);
+	if (rc != NOH_OK)
+		return rc;
+	t = sched_find_type(p->sched, who->a.type, who->a.type_len);
+	if (!t)
+		return error_set(NOH_ENOTYPE, "no type \"%.*s\" is registered (address \"%.*s\")",
+				 who->a.type_len, who->a.type, (int)len, text);
+	who->type = p->last_type = t;
+	who->hash = address_hash(&who->a, p->sched->seed);
+	return NOH_OK;
+}
+
+void birth_name_of(struct sched *s, struct cell *c, struct named *who)
+{
+	struct type *t = cell_type(s, c);
+
+	who->a.type = t->name;
+	who->a.type_len = (uint8_t)t->name_len;
+	who->a.id = body_id(t, c->body);
+	who->a.id_len = body_id_len(t, c->body);
+	who->type = t;
+	who->hash = load_relaxed(&load_relaxed(&c->body)->hash);
+}
+
+bool birth_is(struct cell *c, const struct named *who)
+{
+	return load_relaxed(&c->type) == who->type->index &&
+	       body_id_len(who->type, c->body) == who->a.id_len &&
+	       memcmp(body_id(who->type, c->body), who->a.id, who->a.id_len) == 0;
+}
+
+/* ── cells ── */
+
+/* In an epoch section. *dead: an entry for this address whose actor is gone. */
+static inline struct cell *find(struct sched *s, const struct named *who, uint32_t *gen,
+				uint32_t *dead)
+{
+	struct directory_walk walk;
+	uint32_t n;
+
+	*dead = 0;
+	directory_walk(&s->directory, who->hash, &walk);
+	while (__builtin_expect((n = directory_next(&walk)) != 0, 0)) {
+		struct cell *c = cell_at(s, n);
+		uint32_t g = load_acquire(&c->mailbox.gen);
+
+		if (!birth_is(c, who))
+			continue;
+		if (mb_state(load_acquire(&c->mailbox.word)) != MB_DEAD) {
+			*gen = g;
+			return c;
+		}
+		*dead = n;
+	}
+	return NULL;
+}
+
+static int over_budget(struct sched *s)
+{
+	uint64_t bytes = s->memory_budget ? sched_bytes(s) : 0;
+
+	if (bytes <= s->memory_budget + s->memory_budget / 8)
+		return NOH_OK;
+	park_wake(&s->workers[0].shared.park);   /* somebody has to send somebody home */
+	return error_set(NOH_ENOMEM, "the box's actors take %llu bytes, its budget is %llu: wait until "
+			 "some have gone idle, or raise memory_budget", (unsigned long long)bytes,
+			 (unsigned long long)s->memory_budget);
+}
+
+static int no_memory(struct sched *s)
+{
+	return error_set(NOH_ENOMEM, "no memory for another actor (%llu are active)",
+			 (unsigned long long)sched_actors(s));
+}
+
+int birth_make(struct port *p, const struct named *who, struct cell **cell)
+{
+	struct sched *s = p->sched;
+	struct cell *c;
+	uint32_t n;
+	int rc = s->memory_budget ? over_budget(s) : NOH_OK;
+
+	if (rc != NOH_OK)
+		return rc;
+	n = slab_take(&s->cells, &p->cells);
+	if (!n)
+		return no_memory(s);
+	slab_fetch(&s->cells, &p->cells);
+	c = cell_at(s, n);
+	struct body *b = body_new(p, who);
+
+	if (!b) {
+		slab_give(&s->cells, &p->cells, n);
+		return no_memory(s);
+	}
+	store_relaxed(&c->body, b);
+	store_relaxed(&c->type, (uint16_t)who->type->index);
+	store_relaxed(&c->life, NOH_NOT_ACTIVE);
+	c->flags = 0;
+	c->ext = NULL;
+	if (load_relaxed(&c->mailbox.gen) == 0)
+		store_relaxed(&c->mailbox.gen, 1);
+	store_relaxed(&c->last_active, p->worker ? p->worker->mine.now_ds
+						 : (uint32_t)(clock_now_ns(&s->clock) / 100000000u));
+	count_one(&p->bytes_taken, birth_bytes(who->type, who->a.id_len));
+	*cell = c;
+	return NOH_OK;
+}
+
+void birth_give(struct port *p, uint32_t number)
+{
+	struct cell *c = cell_at(p->sched, number);
+
+	body_free(p, cell_type(p->sched, c), c->body);
+	c->body = NULL;
+	slab_give(&p->sched->cells, &p->cells, number);
+}
+
+void birth_unmake(struct port *p, uint32_t number)
+{
+	struct cell *c = cell_at(p->sched, number);
+	struct type *t = cell_type(p->sched, c);
+
+	count_one(&p->bytes_given, birth_bytes(t, body_id_len(t, c->body)));
+	birth_give(p, number);
+}
+
+bool birth_enter(struct port *p, struct cell *mine, const struct named *who, struct looked looked,
+		 bool claimed, struct cell **theirs, uint32_t *gen)
+{
+	struct sched *s = p->sched;
+	struct directory_table *table = directory_lock(&s->directory, who->hash);
+	uint32_t dead = looked.dead;
+	bool ok = true;
+
+	*theirs = NULL;
+	if (!looked.done || dead || load_relaxed(&table->changes) != looked.changes)
+		*theirs = find(s, who, gen, &dead);
+	if (!*theirs && dead)
+		directory_replace(table, who->hash, dead, cell_number(s, mine));
+	else if (!*theirs)
+		ok = directory_insert(&s->directory, table, who->hash, cell_number(s, mine), &p->epoch);
+	/* Born last, and under the lock: until now it is dead to sweepers and to who finds it. */
+	if (!*theirs && ok)
+		mailbox_born(&mine->mailbox, claimed ? MB_BUSY : MB_IDLE);
+	directory_unlock(table);
+	if (*theirs || !ok)
+		return ok;
+	count_one(&p->born, 1);
+	life_note_idle(s, mine, who->type, load_relaxed(&mine->last_active));
+	*gen = load_relaxed(&mine->mailbox.gen);
+	return true;
+}
+
+int sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell, uint32_t *gen)
+{
+	struct sched *s = p->sched;
+	struct looked looked = { .done = true };
+	struct cell *mine, *theirs;
+	struct named who;
+	int rc = birth_name(p, address, len, &who);
+
+	if (rc != NOH_OK)
+		return rc;
+	epoch_enter(&p->epoch);
+	looked.changes = directory_changes(&s->directory, who.hash);
+	*cell = find(s, &who, gen, &looked.dead);
+	if (!*cell && (rc = birth_make(p, &who, &mine)) == NOH_OK) {
+		bool ok = birth_enter(p, mine, &who, looked, false, &theirs, gen);
+
+		*cell = theirs ? theirs : mine;
+		if (theirs || !ok)
+			birth_unmake(p, cell_number(s, mine));
+		if (!ok)
+			rc = error_set(NOH_ENOMEM, "no memory for the directory");
+	}
+	epoch_leave(&p->epoch);
+	return rc;
+}
+
+struct cell *sched_find(struct port *p, const struct address *a, struct type *t, uint64_t hash,
+			uint32_t *gen)
+{
+	struct named who = { *a, t, hash };
+	uint32_t dead;
+
+	return find(p->sched, &who, gen, &dead);
+}

@@ -1,0 +1,91 @@
+/* sched/durable.h - what makes a turn durable: its record, its answer's wait, its messages' names.
+ *
+ * In a box without a data directory nothing here runs but the question whether there is one.
+ *
+ * Order at the end of a turn (DESIGN.md 6): tag = epoch; the record is written and pushed; due = epoch
+ * again; cell.due; only then is anything of the turn visible to others. An answer leaves when
+ * durable >= due: until then it waits in its worker's gate.
+ *
+ * Owns     the gate. Records are the journal's once pushed.
+ * Threads  the worker that runs the actor; durable_raise and sched_durable: any.
+ */
+#ifndef NOH_SCHED_DURABLE_H
+#define NOH_SCHED_DURABLE_H
+
+#include "sched/turn.h"
+
+/* No image of it is stored: it is new, or was erased. In the word that holds its sequence. */
+#define SEQ_BARE (UINT64_C(1) << 63)
+
+static inline bool sched_is_durable(const struct sched *s)
+{
+	return s->journal.arg != NULL;
+}
+static inline atomic_u64 *body_due(struct body *b)         /* in a durable box only */
+{
+	return (atomic_u64 *)(void *)b->data;
+}
+static inline uint64_t *body_seq(struct body *b)
+{
+	return (uint64_t *)(void *)(b->data + 8);
+}
+static inline uint64_t body_hash(struct cell *c)
+{
+	return load_relaxed(&c->body->hash);
+}
+static inline const struct envelope *msg_envelope(const noh_msg *m)
+{
+	return m->flags & MSG_WRAPPED ? (const struct envelope *)m->body - 1 : NULL;
+}
+
+/* Its caller wants the answer without waiting for the disk. */
+static inline bool msg_at_once(const noh_msg *m)
+{
+	const struct envelope *env = msg_envelope(m);
+
+	return env && (env->flags & ENVELOPE_MEMORY);
+}
+
+/* Before user code runs: room for its record and its answers. False: not now. */
+bool durable_room(struct worker *w);
+
+/* The disk is full, and this message's end could not be recorded: it has to wait. (What comes from outside
+ * and wants to change something is refused instead: its caller can be told.) */
+static inline bool durable_waits(struct worker *w, const noh_msg *m)
+{
+	const struct envelope *env = msg_envelope(m);
+
+	return w->fixed.sched->journal.no_space(w->fixed.sched->journal.arg) &&
+	       ((env && env->seq) || (m->flags & NOH_MSG_TIMER));
+}
+
+/* For whoever writes a record by himself: reserve, write, push; sets the turn's due. */
+uint64_t durable_next_seq(struct cell *c, uint64_t tag);
+void durable_push(struct worker *w, struct cell *c, uint64_t seq);
+
+/* Write the record of the turn that just succeeded, and name its messages; not visible yet. NOH_OK, or
+ * why the turn has to fail instead. */
+int  durable_prepare(struct worker *w, struct cell *c);
+void durable_commit(struct worker *w, struct cell *c);     /* push it; sets the turn's due */
+void durable_tell(struct worker *w);                       /* whom it wrote to, when: before they hear it */
+void durable_undo(struct worker *w);                       /* prepared, but the turn fails after all */
+void durable_failed(struct worker *w, struct cell *c);     /* the turn had no effect: its messages are used up */
+void durable_dropped(struct worker *w, struct cell *c, const struct msg *m);   /* so is this one */
+
+/* The answer to a keyed message that was handled before. True: answered, do not run it. */
+bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m);
+
+/* Whatever `due` belongs to has become known to this actor: what it says from now on waits as well.
+ * In an epoch section. */
+void durable_raise(struct cell *c, uint64_t due);
+
+/* ── the gate: gate.c ── */
+bool gate_room(struct gate *g);                            /* for the answers of one turn */
+void gate_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);
+void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, const void *body,
+		 size_t len);
+uint32_t gate_open(struct worker *w);                      /* what may leave, leaves: how many */
+void gate_end(struct worker *w, int status);               /* the box ends: all that is left   */
+void gate_free(struct worker *w);
+
+#endif

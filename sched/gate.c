@@ -1,0 +1,145 @@
+/* sched/gate.c - where answers wait until what they tell is on disk (P5).
+ *
+ * First in, first out per worker: an answer that is due earlier than the one before it waits at most for
+ * the frame that is on its way. Room is made before user code runs, so a finished turn's answer always
+ * finds its place.
+ */
+#include "sched/durable.h"
+
+#include "core/plant.h"
+
+#include <string.h>
+
+#define GATE_RESERVE (BATCH_MAX * 2)
+
+struct gated {
+	uint64_t due, token;
+	int32_t  status;
+	uint32_t len;
+	union {
+		uint8_t bytes[MSG_INLINE];
+		void   *big;
+	} body;
+};
+static_assert(sizeof(struct gated) == CACHE_LINE, "an answer that waits is one line");
+
+bool gate_room(struct gate *g)
+{
+	uint32_t room = g->room ? g->room * 2 : 4 * GATE_RESERVE;
+	struct gated *list;
+
+	if (g->room - g->count >= GATE_RESERVE)
+		return true;
+	list = mem_aligned(CACHE_LINE, room * sizeof *list);
+	if (!list)
+		return false;
+	for (uint32_t i = 0; i < g->count; i++)
+		list[i] = g->list[(g->head + i) & (g->room - 1)];
+	mem_free(g->list, g->room * sizeof *list);
+	*g = (struct gate){ .list = list, .count = g->count, .room = room };
+	return true;
+}
+
+void gate_complete(struct port *p, uint64_t token, int status, const void *body, size_t len)
+{
+	if (!pending_complete(p, token, status, body, len))
+		count_one(&p->late_answers, 1);
+}
+
+/* Without memory even for that, the answer is an error: the effect stands, and a retry will tell. */
+static bool gate_put(struct worker *w, uint64_t due, uint64_t token, int status, const void *body,
+		     size_t len)
+{
+	struct gate *g = &w->mine.gate;
+	struct gated *e;
+
+	if (g->count == g->room && !gate_room(g))
+		return false;
+	e = &g->list[(g->head + g->count) & (g->room - 1)];
+	*e = (struct gated){ .due = due, .token = token, .status = status, .len = (uint32_t)len };
+	if (len > MSG_INLINE) {
+		e->body.big = mem_alloc(len);
+		if (!e->body.big) {
+			e->len = 0;
+			e->status = NOH_ENOMEM;
+		}
+	}
+	if (e->len)
+		memcpy(len > MSG_INLINE ? e->body.big : (void *)e->body.bytes, body, len);
+	if (g->count++ == 0)
+		store_relaxed(&w->shown.awaits, due);
+	return true;
+}
+
+void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, const void *body,
+		 size_t len)
+{
+	if (PLANT(PLANT_ACK_BEFORE_SYNC) || (PLANT(PLANT_ERROR_UNGATED) && status < 0))
+		due = 0;
+	if (due <= load_relaxed(&w->fixed.sched->durable) || pending_is_ask(w->fixed.sched, token) ||
+	    !gate_put(w, due, token, status, body, len))
+		gate_complete(&w->mine.port, token,
+			 due <= load_relaxed(&w->fixed.sched->durable) ||
+			 pending_is_ask(w->fixed.sched, token) ? status : NOH_ENOMEM, body, len);
+}
+
+static void gate_pass(struct worker *w, int status)
+{
+	struct gate *g = &w->mine.gate;
+	struct gated e = g->list[g->head];
+	const void *body = e.len > MSG_INLINE ? e.body.big : e.body.bytes;
+
+	g->head = (g->head + 1) & (g->room - 1);
+	g->count--;
+	gate_complete(&w->mine.port, e.token, status == NOH_OK ? e.status : status,
+		 status == NOH_OK ? body : NULL, status == NOH_OK ? e.len : 0);
+	if (e.len > MSG_INLINE)
+		mem_free(e.body.big, e.len);
+}
+
+uint32_t gate_open(struct worker *w)
+{
+	struct gate *g = &w->mine.gate;
+	uint64_t durable = load_acquire(&w->fixed.sched->durable);
+	uint32_t n = 0;
+
+	for (; g->count && g->list[g->head].due <= durable; n++)
+		gate_pass(w, NOH_OK);
+	if (n || !g->count)
+		store_relaxed(&w->shown.awaits, g->count ? g->list[g->head].due : UINT64_MAX);
+	return n;
+}
+
+void gate_end(struct worker *w, int status)
+{
+	while (w->mine.gate.count)
+		gate_pass(w, status);
+	store_relaxed(&w->shown.awaits, UINT64_MAX);
+}
+
+void gate_free(struct worker *w)
+{
+	mem_free(w->mine.gate.list, w->mine.gate.room * sizeof(struct gated));
+	w->mine.gate = (struct gate){ .list = NULL };
+}
+
+/* The store of durable and the look at who sleeps are in the one total order with a worker's announcing
+ * and its look at durable: either it sees the epoch, or we see it asleep. */
+void sched_durable(struct sched *s, uint64_t epoch)
+{
+	store_seq_cst(&s->durable, epoch);
+	add_seq_cst(&s->durable_event, 1);
+	futex_wake_all(&s->durable_event);
+	for (uint32_t i = 0; i < s->worker_count; i++)
+		if (!PLANT(PLANT_LOSE_WAKE_DURABLE) && park_asleep(&s->workers[i].shared.park) &&
+		    load_seq_cst(&s->workers[i].shown.awaits) <= epoch)
+			park_wake(&s->workers[i].shared.park);
+}
+
+void sched_disk_failed(struct sched *s)
+{
+	store_seq_cst(&s->disk_failed, 1);
+	add_seq_cst(&s->durable_event, 1);
+	futex_wake_all(&s->durable_event);
+	sched_wake_all(s);
+}

@@ -1,0 +1,271 @@
+/* sched/newborn.c - many new addresses in one turn, without waiting for the memory of each.
+ *
+ * The directory's line for a new address is cold. A turn that forks would wait for one after another,
+ * so after a first address that was new the next ones are taken for new as well: the send asks for the
+ * line, makes a cell that nobody sees and goes on. At the turn's end, when the lines are here, the cells
+ * are entered, under each table's writer word and after a look, so one address has one actor as ever
+ * (P1). Entered cells are BUSY from birth, and their first messages wait in hand. An undone turn leaves
+ * nothing in the directory.
+ *
+ * Who turns out to be there already gets the messages (they go in whatever his mailbox holds, and the
+ * sender rests if it is full); then the next address is looked up at the send again.
+ */
+#include "sched/newborn.h"
+
+#include <string.h>
+
+enum { MADE, CLAIMED, SETTLED };       /* settled: born idle, or somebody else's */
+
+static bool grow(struct newborns *all)
+{
+	uint32_t room = all->room ? all->room * 2 : 64;
+	struct newborn *list = mem_alloc(room * sizeof *list);
+
+	if (!list)
+		return false;
+	if (all->room)
+		memcpy(list, all->list, all->room * sizeof *list);
+	mem_free(all->list, all->room * sizeof *list);
+	all->list = list;
+	all->room = room;
+	return true;
+}
+
+/* One more for an address that this turn has written to before. */
+static int tell_again(noh_turn *t, const struct named *who, struct namesake *known)
+{
+	uint32_t letters = t->so_far.letters;
+	uint32_t gen = load_relaxed(&cell_at(t->sched, known->cell)->mailbox.gen);
+	char     address[ADDRESS_MAX + 1];
+	int      rc = NOH_OK;
+
+	t->so_far.flags |= TURN_TWICE;
+	if (!turn_note_address(t, t->fx->count, address,
+			       cell_address(t->sched, cell_at(t->sched, known->cell), address)))
+		return tell_no_memory(t, 0);
+	if (known->count >= who->type->capacity)
+		rc = tell_no_room(t, who->type, known->cell, gen, known->count);
+	if (rc == NOH_OK)
+		known->count++;
+	else
+		t->so_far.letters = letters;
+	return rc;
+}
+
+/* The cell for the message that will be the next effect: known->cell. */
+static ALWAYS_INLINE int find_or_make(noh_turn *t, const struct named *who, struct namesake *known)
+{
+	struct worker *w = t->worker;
+	uint64_t       turn = load_relaxed(&w->shown.counts.turns);
+	uint32_t       n = t->so_far.births;
+	struct cell   *c;
+	int            rc;
+
+	directory_fetch_table(&t->sched->directory, who->hash);
+	if (n)                           /* its table is here by now */
+		directory_fetch(&t->sched->directory, w->mine.newborns.list[n - 1].hash);
+	if (__builtin_expect(known->hash == who->hash && known->turn == turn, 0) &&
+	    birth_is(cell_at(t->sched, known->cell), who))
+		return tell_again(t, who, known);
+	if (__builtin_expect(n == w->mine.newborns.room, 0) && !grow(&w->mine.newborns))
+		return tell_no_memory(t, 0);
+	rc = birth_make(&w->mine.port, who, &c);
+	if (rc != NOH_OK)
+		return rc;
+	known->turn = turn;
+	known->hash = who->hash;
+	known->cell = cell_number(t->sched, c);
+	known->count = 1;
+	w->mine.newborns.list[n] = (struct newborn){
+		.hash = who->hash, .effect = t->fx->count, .cell = known->cell };
+	t->so_far.births = n + 1;
+	t->so_far.flags |= TURN_BIRTHS;
+	return NOH_OK;
+}
+
+int newborn_tell(noh_turn *t, const struct named *who, uint32_t kind, const void *body, size_t len)
+{
+	struct namesake *known = &t->worker->mine.namesakes[who->hash % NAMESAKES];
+	struct effect   *e;
+	int              rc;
+
+	if (who->type->pub.kinds && (rc = type_check_kind(who->type, kind)) != NOH_OK)
+		return rc;
+	if (__builtin_expect(len > t->sched->max_message, 0))
+		return tell_too_big(t->sched, len);
+	e = effect_new(t);
+	if (!e || !set_body(&e->msg, body, len))
+		return tell_no_memory(t, len);
+	rc = find_or_make(t, who, known);
+	if (__builtin_expect(rc != NOH_OK, 0)) {
+		msg_free_body(&e->msg);
+		return rc;
+	}
+	e->cell = known->cell;
+	e->gen = load_relaxed(&cell_at(t->sched, known->cell)->mailbox.gen);
+	e->msg.kind = kind;
+	e->msg.reply = 0;
+	t->fx->count++;
+	return NOH_OK;
+}
+
+/* Somebody was there: all that was meant for the cell made here is for him. */
+static bool forward(struct worker *w, uint32_t first, struct cell *mine, struct cell *theirs,
+		    uint32_t gen)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct sched    *s = t->sched;
+	struct type     *ty = cell_type(s, theirs);
+	uint32_t         was = cell_number(s, mine), is = cell_number(s, theirs);
+	char             address[ADDRESS_MAX + 1];
+
+	/* Those after the first have noted the address when they were sent. */
+	if (!turn_note_address(t, first, address, cell_address(s, mine, address)))
+		return false;
+	for (uint32_t i = first; i < t->fx->count; i++) {
+		if (t->fx->list[i].cell == was) {
+			t->fx->list[i].cell = is;
+			t->fx->list[i].gen = gen;
+		}
+		if (!(t->so_far.flags & TURN_TWICE))
+			break;
+	}
+	if (t->so_far.block_on == was) {
+		t->so_far.block_on = is;
+		t->so_far.block_gen = gen;
+	} else if (ty->pub.full_mode == NOH_BLOCK && mailbox_depth(&theirs->mailbox) >= ty->capacity) {
+		turn_note_full(t, &t->so_far.block_on, &t->so_far.block_gen, is, gen);
+	}
+	birth_unmake(&w->mine.port, was);
+	w->mine.expects_new = false;
+	return true;
+}
+
+/* Nobody has a hash like this, as it is nearly always: nothing to compare. */
+static inline bool enter_quickly(struct worker *w, struct newborn *n, struct cell *mine)
+{
+	struct sched *s = w->fixed.sched;
+	struct directory_table *table = directory_lock(&s->directory, n->hash);
+	bool ok = directory_insert_new(table, n->hash, n->cell);
+
+	if (ok)
+		mailbox_born(&mine->mailbox, MB_BUSY);   /* last, and under the lock: see birth_enter */
+	directory_unlock(table);
+	return ok;
+}
+
+static bool enter(struct worker *w, struct newborn *n, bool claimed)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct cell     *mine = cell_at(t->sched, n->cell), *theirs;
+	char             address[ADDRESS_MAX + 1];
+	struct named     who;
+	uint32_t         gen = 0;
+
+	birth_name_of(t->sched, mine, &who);
+	if (!birth_enter(&w->mine.port, mine, &who, (struct looked){ .done = false }, claimed, &theirs,
+			 &gen))
+		return false;
+	if (theirs) {
+		if (!forward(w, n->effect, mine, theirs, gen))
+			return false;
+		n->is = SETTLED;
+		return true;
+	}
+	n->is = claimed ? CLAIMED : SETTLED;
+	/* If it is not claimed it may go again before its message comes. */
+	return claimed ||
+	       turn_note_address(t, n->effect, address, cell_address(t->sched, mine, address));
+}
+
+/* Those that were entered already stay, as actors that nobody has written to yet. */
+void newborn_forget(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct port     *p = &w->mine.port;
+
+	for (uint32_t i = 0; i < t->so_far.births; i++) {
+		struct newborn *n = &w->mine.newborns.list[i];
+		struct cell    *c = cell_at(t->sched, n->cell);
+
+		if (n->is == MADE)
+			birth_unmake(p, n->cell);
+		else if (n->is == CLAIMED &&
+			 !mailbox_idle(&c->mailbox, &p->room, cell_type(t->sched, c)->shared))
+			sched_enqueue(p, c);
+	}
+	t->so_far.births = 0;
+	t->so_far.flags &= ~(uint32_t)TURN_BIRTHS;
+}
+
+/* As many as there is room for in hand. Returns how many are entered. */
+static uint32_t enter_in_hand(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct sched    *s = t->sched;
+	uint32_t         room = hands_left(&w->hands), i;
+	uint32_t         most = t->so_far.births < room ? t->so_far.births : room;
+	uint64_t         born = 0;
+
+	for (i = 0; i < most; i++) {
+		struct newborn *n = &w->mine.newborns.list[i];
+		struct cell    *mine = cell_at(s, n->cell);
+
+		if (__builtin_expect(!enter_quickly(w, n, mine), 0)) {
+			if (!enter(w, n, true))
+				break;
+			continue;
+		}
+		n->is = CLAIMED;
+		born++;
+		life_note_idle(s, mine, cell_type(s, mine), load_relaxed(&mine->last_active));
+	}
+	count_one(&w->mine.port.born, born);
+	return i;
+}
+
+int newborn_enter(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
+	uint32_t i;
+	bool ok;
+
+	epoch_enter(&w->mine.port.epoch);
+	i = enter_in_hand(w);
+	ok = i == t->so_far.births || i == hands_left(&w->hands);
+	for (; ok && i < t->so_far.births; i++)
+		ok = enter(w, &w->mine.newborns.list[i], false);
+	if (!ok)
+		newborn_forget(w);
+	epoch_leave(&w->mine.port.epoch);
+	if (!ok)
+		return error_set(NOH_ENOMEM, "%s: no memory to enter the actors it has made",
+				 noh_address(t));
+	return NOH_OK;
+}
+
+void newborn_publish(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct newborn  *n = w->mine.newborns.list, *end = n + t->so_far.births;
+	uint32_t         count = t->fx->count;
+
+	/* First those that have a place in hand: the others may fill it. */
+	for (; n < end; n++)
+		if (n->is == CLAIMED)
+			hands_put(&w->hands, &t->fx->list[n->effect]);
+	n = w->mine.newborns.list;
+	for (uint32_t i = 0; i < count; ) {
+		uint32_t until = n < end ? n->effect : count;
+
+		if (i == until) {
+			if (n->is == SETTLED)
+				turn_publish_run(w, &t->fx->list[i], 1);
+			n++;
+			i++;
+		} else {
+			i += turn_publish_run(w, &t->fx->list[i], until - i);
+		}
+	}
+	t->fx->count = 0;
+}

@@ -1,0 +1,118 @@
+#include "sched/poison.h"
+
+#include "core/record.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+/* A recorded message comes again under its name; another one, if its sender tries again, looks the same. */
+static uint64_t print_of(const noh_msg *m)
+{
+	const struct envelope *env = msg_envelope(m);
+
+	if (env && env->seq)
+		return XXH3_64bits(&env->sender, 16) + env->index;
+	return XXH3_64bits_withSeed(m->body, m->len, m->kind) | 1;
+}
+
+void poison_note_slowly(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n)
+{
+	struct sched *s = w->fixed.sched;
+	struct note *note = &s->notes[w->fixed.index];
+	uint64_t hash = body_hash(c);
+
+	if (note->hash != hash || note->address_len == 0) {
+		note->hash = hash;
+		note->address_len = (uint32_t)cell_address(s, c, note->address);
+		note->version = cell_type(s, c)->pub.version;
+	}
+	note->kind = n ? msgs[0].kind : UINT32_MAX;
+	note->print = n == 1 ? print_of(&msgs[0]) : 0;
+	/* A signal may stop this thread anywhere; the compiler must not move it up. */
+	store_release(&note->busy, 1);
+	/* This turn may take its time; the records before it do not wait for that. */
+	if (w->mine.pushed) {
+		w->mine.pushed = false;
+		s->journal.wake(s->journal.arg);
+	}
+}
+
+void poison_survived(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	struct note *note = &s->notes[w->fixed.index];
+
+	for (uint32_t i = 0; i < s->crashes->count; i++)
+		if (s->crashes->list[i].hash == note->hash && s->crashes->list[i].print == note->print)
+			store_relaxed(&s->crashes->list[i].times, 0);
+}
+
+bool poison_suspects(struct sched *s, struct cell *c)
+{
+	for (uint32_t i = 0; s->crashes && i < s->crashes->count; i++)
+		if (s->crashes->list[i].hash == body_hash(c) && load_relaxed(&s->crashes->list[i].times))
+			return true;
+	return false;
+}
+
+static const char reason[] = "it was being handled each time the process ended";
+
+/* The message goes to the dead letters, with everything it was: one record, no effect. */
+static void set_aside(struct worker *w, struct cell *c, const noh_msg *m)
+{
+	struct sched *s = w->fixed.sched;
+	const struct envelope *env = msg_envelope(m);
+	struct message_id id = { 0 };
+	struct part_dead *dead;
+	char address[ADDRESS_MAX + 1];
+	size_t n = cell_address(s, c, address), parts;
+	uint64_t tag = s->journal.epoch(s->journal.arg), seq = durable_next_seq(c, tag);
+	uint8_t *record, *at;
+
+	if (env && env->seq)
+		id = (struct message_id){ env->sender, env->seq, env->index, 0 };
+	parts = part_size(n, sizeof *dead + record_pad(sizeof reason - 1) + m->len) +
+		(id.seq ? part_size(0, sizeof id) : 0);
+	record = s->journal.reserve(s->journal.arg, w->fixed.index, record_parts_at(n) + parts);
+	if (!record)
+		return;
+	at = record_begin(record, address, n, body_hash(c), tag, seq & ~SEQ_BARE, 0);
+	dead = part_put(&at, PART_DEAD, address, n, sizeof *dead + record_pad(sizeof reason - 1) + m->len);
+	*dead = (struct part_dead){ .id = id, .at_ms = sched_now_ms(w) + s->wall_offset_ms, .kind = m->kind,
+				    .reason_len = sizeof reason - 1 };
+	memset((char *)(dead + 1) + record_pad(sizeof reason - 1) - 8, 0, 8);
+	memcpy(dead + 1, reason, sizeof reason - 1);
+	if (m->len)
+		memcpy((char *)(dead + 1) + record_pad(sizeof reason - 1), m->body, m->len);
+	if (id.seq)
+		memcpy(part_put(&at, PART_CONSUMED, NULL, 0, sizeof id), &id, sizeof id);
+	record_finish(record, at);
+	durable_push(w, c, seq);
+}
+
+bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m)
+{
+	struct sched *s = w->fixed.sched;
+	struct type *t = cell_type(s, c);
+	uint64_t print = print_of(m), hash = body_hash(c);
+	char address[ADDRESS_MAX + 1];
+
+	for (uint32_t i = 0; i < s->crashes->count; i++) {
+		struct crash *e = &s->crashes->list[i];
+
+		if (e->hash != hash || e->print != print || load_relaxed(&e->times) < CRASHES_ENOUGH)
+			continue;
+		cell_address(s, c, address);
+		sched_logf(s, NOH_ERROR, address, "a message of kind %u was set aside: %s (%u times)", m->kind,
+			   reason, load_relaxed(&e->times));
+		w->mine.turn.due = load_relaxed(body_due(c->body));
+		if (t->durable)
+			set_aside(w, c, m);
+		count_one(&w->mine.port.dead_letters, 1);
+		count_one(&w->mine.port.types[t->index].failed, 1);
+		if (m->reply_to)
+			gate_answer(w, w->mine.turn.due, m->reply_to, NOH_EPOISON, NULL, 0);
+		return true;
+	}
+	return false;
+}
