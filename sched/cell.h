@@ -74,7 +74,6 @@ struct ext {
 	uint32_t         room_batch;      /* how many of them to wake at a time           */
 	bool             room_woken;      /* since the mailbox was last above half        */
 	bool             forced;          /* deactivate: what waits is dropped            */
-	bool             fired;           /* a schedule was used up and no record says so yet */
 	bool             erased;          /* nothing is kept, unless it has changed since  */
 };
 

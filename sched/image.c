@@ -9,13 +9,13 @@ size_t image_size(struct sched *s, struct cell *c)
 {
 	const struct ext *x = c->ext;
 	size_t n = part_size(0, sizeof(struct part_state) + cell_type(s, c)->pub.state_size);
-	const struct kv_node *e = NULL;
+	struct kv_walk walk = { .kv = x ? &x->kv : NULL };
 
 	if (x && x->schedule_count)
 		n += part_size(0, x->schedule_count * sizeof(struct part_timer));
 	if (x && x->hint_ms)
 		n += part_size(0, 8);
-	while (x && (e = kv_next(&x->kv, e ? kv_key(e) : NULL, e ? e->klen : 0)) != NULL)
+	for (const struct kv_node *e; x && (e = kv_walk_on(&walk)) != NULL; )
 		n += part_size(e->klen, e->vlen);
 	return n;
 }
@@ -24,7 +24,7 @@ void image_encode(struct sched *s, struct cell *c, uint8_t *out)
 {
 	const struct type *t = cell_type(s, c);
 	const struct ext *x = c->ext;
-	const struct kv_node *e = NULL;
+	struct kv_walk walk = { .kv = x ? &x->kv : NULL };
 	struct part_state *state = part_put(&out, PART_STATE, NULL, 0,
 					    sizeof *state + t->pub.state_size);
 
@@ -41,7 +41,7 @@ void image_encode(struct sched *s, struct cell *c, uint8_t *out)
 	}
 	if (x && x->hint_ms)
 		memcpy(part_put(&out, PART_HINT, NULL, 0, 8), &x->hint_ms, 8);
-	while (x && (e = kv_next(&x->kv, e ? kv_key(e) : NULL, e ? e->klen : 0)) != NULL) {
+	for (const struct kv_node *e; x && (e = kv_walk_on(&walk)) != NULL; ) {
 		void *value = part_put(&out, PART_PUT, kv_key(e), e->klen, e->vlen);
 
 		if (e->vlen)
@@ -125,6 +125,8 @@ static int decode_timers(struct sched *s, const struct part *p, struct ext *x)
 	uint32_t n = p->len / (uint32_t)sizeof(struct part_timer);
 	const uint8_t *at = p->data;
 
+	if (x->schedules)                        /* two lists: encode makes one */
+		return NOH_ECORRUPT;
 	x->schedules = mem_alloc(n * sizeof *x->schedules);
 	if (!x->schedules)
 		return NOH_ENOMEM;

@@ -57,20 +57,6 @@ static size_t node_bytes(const struct kv_node *n)
 	return sizeof *n + n->vlen + n->klen;
 }
 
-static size_t number_bytes(uint64_t n)
-{
-	size_t bytes = 1;
-
-	for (; n >= 0x80; n >>= 7)
-		bytes++;
-	return bytes;
-}
-
-static size_t encoded_bytes(const struct kv_node *n)
-{
-	return 1 + (size_t)n->klen + number_bytes(n->vlen) + n->vlen;
-}
-
 static struct kv_node *node_new(const struct kv *kv, const void *key, size_t klen, const void *val,
 				size_t vlen)
 {
@@ -101,14 +87,12 @@ static void count_in(struct kv *kv, const struct kv_node *n)
 {
 	kv->entries++;
 	kv->bytes += node_bytes(n);
-	kv->encoded += encoded_bytes(n);
 }
 
 static void count_out(struct kv *kv, const struct kv_node *n)
 {
 	kv->entries--;
 	kv->bytes -= node_bytes(n);
-	kv->encoded -= encoded_bytes(n);
 }
 
 /* ── the tree ──────────────────────────────────────────────────────────────────────────────── */
@@ -325,48 +309,16 @@ const struct kv_node *kv_next(const struct kv *kv, const void *key, size_t klen)
 	return best;
 }
 
-/* ── as bytes ──────────────────────────────────────────────────────────────────────────────── */
-static uint8_t *put_number(uint8_t *out, uint64_t n)
+/* ── all of them ── */
+
+static void walk_push(struct kv_walk *w, const struct kv_node *n)
 {
-	for (; n >= 0x80; n >>= 7)
-		*out++ = (uint8_t)(n | 0x80);
-	*out++ = (uint8_t)n;
-	return out;
-}
-
-static uint8_t *put_entry(uint8_t *out, const struct kv_node *n)
-{
-	*out++ = n->klen;
-	memcpy(out, kv_key(n), n->klen);
-	out = put_number(out + n->klen, n->vlen);
-	memcpy(out, kv_value(n), n->vlen);
-	return out + n->vlen;
-}
-
-size_t kv_encoded_size(const struct kv *kv)
-{
-	return number_bytes(kv->entries) + kv->encoded;
-}
-
-#define WALK 64                  /* a power of two; deeper than any tree we expect */
-
-/* In key order without recursion: the ancestors still to visit, the nearest WALK of them. Whoever
- * was forgotten, in a tree that is deeper, is found again by key. */
-struct walk {
-	const struct kv      *kv;
-	const struct kv_node *last;
-	uint32_t              top, depth;
-	const struct kv_node *above[WALK];
-};
-
-static void walk_push(struct walk *w, const struct kv_node *n)
-{
-	w->above[w->top++ % WALK] = n;
-	if (w->depth < WALK)
+	w->above[w->top++ % KV_WALK] = n;
+	if (w->depth < KV_WALK)
 		w->depth++;
 }
 
-static void walk_find(struct walk *w)
+static void walk_find(struct kv_walk *w)
 {
 	const struct kv_node *n = w->kv->root;
 
@@ -380,95 +332,15 @@ static void walk_find(struct walk *w)
 	}
 }
 
-static const struct kv_node *walk_on(struct walk *w)
+const struct kv_node *kv_walk_on(struct kv_walk *w)
 {
 	if (w->depth == 0)
 		walk_find(w);
 	if (w->depth == 0)
 		return NULL;
 	w->depth--;
-	w->last = w->above[--w->top % WALK];
+	w->last = w->above[--w->top % KV_WALK];
 	for (const struct kv_node *n = w->last->right; n; n = n->left)
 		walk_push(w, n);
 	return w->last;
-}
-
-void kv_encode(const struct kv *kv, uint8_t *out)
-{
-	struct walk w = { .kv = kv };
-	const uint8_t *end = out + kv_encoded_size(kv);
-
-	out = put_number(out, kv->entries);
-	for (const struct kv_node *n; (n = walk_on(&w)); )
-		out = put_entry(out, n);
-	must(out == end);
-}
-
-struct reader {
-	const uint8_t *at, *end;
-};
-
-static bool take_number(struct reader *r, uint64_t *n)
-{
-	*n = 0;
-	for (unsigned shift = 0; shift < 64 && r->at < r->end; shift += 7) {
-		uint64_t byte = *r->at++;
-		uint64_t bits = byte & 0x7f;
-
-		if (bits << shift >> shift != bits)
-			return false;                    /* more than 64 bits */
-		*n |= bits << shift;
-		if (byte < 0x80)
-			return byte != 0 || shift == 0;  /* else it would fit into less */
-	}
-	return false;
-}
-
-static bool take_bytes(struct reader *r, uint64_t len, const uint8_t **bytes)
-{
-	if (len > (uint64_t)(r->end - r->at))
-		return false;
-	*bytes = r->at;
-	r->at += len;
-	return true;
-}
-
-/* One entry, above the previous one. */
-static int take_entry(struct kv *kv, struct reader *r, const struct kv_node **last)
-{
-	const uint8_t *klen, *key, *val;
-	uint64_t vlen;
-
-	if (!take_bytes(r, 1, &klen) || *klen == 0 || !take_bytes(r, *klen, &key))
-		return NOH_EINVAL;
-	if (!take_number(r, &vlen) || !take_bytes(r, vlen, &val))
-		return NOH_EINVAL;
-	if (*last && compare(key, *klen, *last) <= 0)
-		return NOH_EINVAL;
-	struct kv_node *n = node_new(kv, key, *klen, val, (size_t)vlen);
-
-	if (!n)
-		return NOH_ENOMEM;
-	insert(kv, n);
-	*last = n;
-	return NOH_OK;
-}
-
-int kv_decode(struct kv *kv, const uint8_t *in, size_t len)
-{
-	struct reader r = { in, in + len };
-	const struct kv_node *last = NULL;
-	uint64_t count;
-	int rc = NOH_OK;
-
-	must(!kv->root);
-	if (!take_number(&r, &count))
-		return NOH_EINVAL;
-	for (uint64_t i = 0; i < count && rc == NOH_OK; i++)
-		rc = take_entry(kv, &r, &last);
-	if (rc == NOH_OK && r.at != r.end)
-		rc = NOH_EINVAL;
-	if (rc != NOH_OK)
-		kv_free(kv);
-	return rc;
 }

@@ -30,7 +30,6 @@ struct kv {
 	struct kv_node *root;
 	uint64_t entries;
 	uint64_t bytes;                  /* of memory, all nodes together */
-	uint64_t encoded;                /* bytes of all entries in kv_encode's form */
 	uint64_t seed;
 };
 
@@ -72,10 +71,16 @@ void kv_commit(struct kv_log *log);
 void kv_rollback(struct kv *kv, struct kv_log *log);
 void kv_free(struct kv *kv);             /* after that it is empty, with its seed */
 
-/* All entries as bytes, the same bytes for the same entries on any machine. decode wants an empty
- * kv and takes nothing but what encode can have made: NOH_OK, NOH_EINVAL, NOH_ENOMEM. */
-size_t kv_encoded_size(const struct kv *kv);
-void kv_encode(const struct kv *kv, uint8_t *out);
-int kv_decode(struct kv *kv, const uint8_t *in, size_t len);
+/* All entries in key order, without recursion and without looking each up: begin with { .kv = kv }. It
+ * remembers the nearest ancestors still to visit; whoever was forgotten, in a deeper tree, is found again
+ * by key. The tree must not change meanwhile. */
+#define KV_WALK 64                       /* a power of two */
+struct kv_walk {
+	const struct kv      *kv;
+	const struct kv_node *last;
+	uint32_t              top, depth;
+	const struct kv_node *above[KV_WALK];
+};
+const struct kv_node *kv_walk_on(struct kv_walk *w);     /* NULL: that was the last */
 
 #endif

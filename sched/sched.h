@@ -193,6 +193,7 @@ struct worker {
 		uint64_t         rng;
 		uint64_t         now_ns, now_ms;
 		uint32_t         now_ds;
+		bool             answered;         /* answers have left the gate since it last slept */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
 		uint32_t         sweep_at;

@@ -15,6 +15,7 @@
 #define CLOCK_EVERY 32                 /* messages between two looks at the clock */
 #define PASS_NS 200000u
 #define SPIN_NS 10000u
+#define SPIN_CALLER_NS 60000u          /* who was just answered from disk often asks again */
 #define WATCH_NS 4000000u
 #define WATCH_QUIET_TICKS 25
 
@@ -129,7 +130,10 @@ static uint32_t let_out(struct worker *w)
 {
 	if (__builtin_expect(load_relaxed(&w->fixed.sched->disk_failed), 0))
 		gate_end(w, NOH_EDISK);
-	return gate_open(w);
+	uint32_t n = gate_open(w);
+
+	w->mine.answered |= n > 0;
+	return n;
 }
 
 uint32_t sched_pass(struct worker *w)
@@ -232,8 +236,9 @@ static bool steal_some(struct worker *w)
 /* True: something came up while spinning. */
 static bool spin(struct worker *w)
 {
-	uint64_t until = w->mine.now_ns + SPIN_NS;
+	uint64_t until = w->mine.now_ns + (w->mine.answered ? SPIN_CALLER_NS : SPIN_NS);
 
+	w->mine.answered = false;
 	do {
 		for (int i = 0; i < 16; i++) {
 			cpu_relax();
@@ -264,7 +269,7 @@ static void journal_here(struct worker *w)
 	}
 	for (bool first = true; busy; first = false) {
 		busy = s->journal.step(s->journal.arg, first);
-		(void)gate_open(w);
+		w->mine.answered |= gate_open(w) > 0;
 		if (load_relaxed(&w->shared.inbox.top) || clock_now_ns(&s->clock) > until)
 			break;
 		cpu_relax();
