@@ -3,6 +3,7 @@
 # make stress     minutes of it              make fuzz    fuzz the parsers (minutes)
 # make bench      numbers; idle machine      make bench-peers       the same beside CAF, Erlang, Go, Tokio
 # make lib        libnoh.a .so noh.pc        make install PREFIX=/usr/local
+# make sim        the simulator: noh sim     noh sim --seed 42 --loud      one seed, step by step
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
 CC      ?= gcc
 VERSION := $(shell sed -n 's/.*NOH_VERSION "\(.*\)"/\1/p' include/noh.h)
@@ -31,7 +32,7 @@ obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
-.PHONY: all lib run test unit stress fuzz bench bench-peers install deps clean
+.PHONY: all lib run sim test unit stress fuzz bench bench-peers install deps clean
 
 all: $(OUT)/noh
 deps:
@@ -69,13 +70,14 @@ $(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(WRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
 # The simulator: a build of its own, with the planted bugs that it must find (core/plant.h).
 SIMBOX  := $(wildcard tests/sim/box/*.c) $(filter tests/sim/disk_% tests/sim/lmdb_%,$(SIM))
-SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare
+SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit
 simobj   = $(patsubst %.c,$(OUT)/sim/%.o,$(1))
 $(OUT)/sim/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(CFLAGS) -DNOH_PLANTS -MMD -MP -c $< -o $@
 $(OUT)/noh-sim: $(call simobj,$(SRC) $(SIMBOX))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(SIMWRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
+sim: $(OUT)/noh-sim
 # The disk under tests/crash/blk.sh: it alone needs libfuse3.
 $(OUT)/tests/crash/blk: tests/crash/blk.c
 	@mkdir -p $(@D)

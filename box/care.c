@@ -2,6 +2,7 @@
 #include "box/care.h"
 
 #include "core/mem.h"
+#include "persist/db_pages.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -71,6 +72,39 @@ int care_look(struct care *c, const char *dir)
 {
 	int rc = care_open(c, dir);
 
+	if (rc == NOH_OK)
+		rc = care_image(c);
+	if (rc != NOH_OK)
+		care_close(c);
+	return rc;
+}
+
+static void keep_first(void *arg, const char *what)
+{
+	char *text = arg;
+
+	if (!text[0])
+		snprintf(text, 200, "%s", what);
+}
+
+int care_pages(struct care *c)
+{
+	char path[PATH_MAX], text[200] = "";
+	int rc = files_path(path, c->dir.path, "image/data.mdb");
+
+	if (rc != NOH_OK || c->running || access(path, F_OK) != 0)
+		return rc;
+	int64_t n = db_pages(path, keep_first, NULL, text);
+
+	return n <= 0 ? (int)n : error_set(NOH_ECORRUPT, "%s, %s; restore a backup", path, text);
+}
+
+int care_whole(struct care *c, const char *dir)
+{
+	int rc = care_open(c, dir);
+
+	if (rc == NOH_OK)
+		rc = care_pages(c);
 	if (rc == NOH_OK)
 		rc = care_image(c);
 	if (rc != NOH_OK)

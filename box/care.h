@@ -33,6 +33,10 @@ struct care {
 int  care_open(struct care *c, const char *dir);     /* the directory and its journal            */
 int  care_image(struct care *c);                     /* and the image                            */
 int  care_look(struct care *c, const char *dir);     /* both                                     */
+/* LMDB does not survive every kind of damage: who reads all of it anyway has the pages checked first, if no
+ * box runs. NOH_ECORRUPT names the first that is wrong. */
+int  care_pages(struct care *c);
+int  care_whole(struct care *c, const char *dir);    /* care_look with care_pages                */
 void care_close(struct care *c);                     /* also what was never opened: { 0 }        */
 bool care_is_running(const char *dir);
 

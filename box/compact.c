@@ -127,6 +127,8 @@ int noh_compact(const char *dir, noh_copied *copied)
 	if (rc == NOH_OK)
 		measure(&c, &local.image_before, &local.journal_before);
 	if (rc == NOH_OK)
+		rc = care_pages(&c);
+	if (rc == NOH_OK)
 		rc = open_to_fold(&c);
 	if (rc == NOH_OK)
 		rc = fold_tail(&c, &end);

@@ -233,7 +233,7 @@ static int backup(struct care *c, const char *dest, noh_copied *copied)
 int noh_backup_dir(const char *dir, const char *dest, noh_copied *copied)
 {
 	struct care c;
-	int rc = care_look(&c, dir);
+	int rc = care_whole(&c, dir);
 
 	if (rc != NOH_OK)
 		return rc;

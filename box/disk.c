@@ -7,7 +7,6 @@
  */
 #include "box/box.h"
 
-#include "persist/segment.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,31 +33,14 @@ static bool j_step(void *arg, bool first)
 	return (first ? journal_step_look(arg) : journal_step(arg, false)) != JOURNAL_IDLE;
 }
 
+static void j_await(void *arg, uint64_t timeout_ns) { journal_await(arg, timeout_ns); }
+
 static void on_durable(void *arg, uint64_t epoch)
 {
 	sched_durable(arg, epoch);
 }
 
 /* ── open ── */
-
-/* What a killed process wrote can be read, but may be in the page cache only, and what is told from now on
- * must not go with the power. */
-static int sync_segments(struct disk *disk)
-{
-	struct segment_list list;
-	struct disk_file *file;
-	int rc = segment_list(disk, &list);
-
-	for (size_t i = 0; rc == NOH_OK && i < list.count; i++) {
-		rc = disk_open(disk, segment_name(list.at[i].number, "seg").text, 0, &file);
-		if (rc != NOH_OK)
-			break;
-		rc = disk_sync(disk, file);
-		disk_close(disk, file);
-	}
-	segment_list_free(&list);
-	return rc == NOH_OK ? disk_sync_dir(disk, JOURNAL_DIR) : rc;
-}
 
 /* The tail of the journal, into memory: the keeper folds it later, in its own time. */
 static int recover(noh_box *box, const noh_options *o, struct journal_end *end, struct tail **tail)
@@ -71,8 +53,6 @@ static int recover(noh_box *box, const noh_options *o, struct journal_end *end, 
 	rc = tail_open(tail, box->sched.seed, 2 * most + (UINT64_C(1) << 30));
 	if (rc == NOH_OK)
 		rc = journal_recover(d->disk, d->dir.id, frame, tail_record, *tail, end);
-	if (rc == NOH_OK && tail_records(*tail))
-		rc = sync_segments(d->disk);
 	if (rc != NOH_OK)
 		return rc;
 	tail_done(*tail);
@@ -156,7 +136,7 @@ int box_disk_open(noh_box *box, const noh_options *o)
 		return rc;
 	store_relaxed(&s->durable, d->boot_tag - 1);
 	s->journal = (struct sched_journal){ d->journal, j_room, j_no_space, j_reserve, j_unreserve, j_push, j_epoch,
-					     j_wake, NULL, j_step, j_give };
+					     j_wake, NULL, j_step, j_await, j_give };
 	if (d->disk->in_flight > 1)      /* it does not block in a write */
 		s->journal.take = j_take;
 	rc = crashes_open(&d->crashes, o->dir, s->worker_count, crashed, s);

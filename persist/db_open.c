@@ -295,6 +295,8 @@ static int open_in(struct db *db, const struct db_options *o)
 		db->fixed.fd = open(db->fixed.file, O_RDWR | O_CLOEXEC);
 		if (db->fixed.fd < 0)
 			rc = db_errno("open", db->fixed.file);
+		else if (fdatasync(db->fixed.fd) != 0)   /* a killed process may have left it in the page cache */
+			rc = db_errno("sync", db->fixed.file);
 	}
 	return rc;
 }

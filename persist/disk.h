@@ -39,6 +39,7 @@ struct disk_ops {
 	int  (*sync)(struct disk_file *f);
 	int  (*submit)(struct disk_file *f, const void *buf, size_t len, uint64_t off, uint64_t ticket);
 	int  (*reap)(struct disk *d, bool wait, uint64_t *ticket, int *result);
+	void (*await)(struct disk *d, uint64_t timeout_ns);      /* may be NULL */
 	int  (*rename)(struct disk *d, const char *from, const char *to);
 	int  (*remove)(struct disk *d, const char *path);
 	int  (*sync_dir)(struct disk *d, const char *path);
@@ -105,6 +106,14 @@ static inline int disk_submit(struct disk *d, struct disk_file *f, const void *b
 static inline int disk_reap(struct disk *d, bool wait, uint64_t *ticket, int *result)
 {
 	return d->ops->reap(d, wait, ticket, result);
+}
+
+/* Blocks until a submit has ended, at most so long; for who has other things to do as well. Asleep, not
+ * spinning: the kernel's own work on the write may need this very core. */
+static inline void disk_await(struct disk *d, uint64_t timeout_ns)
+{
+	if (d->ops->await)
+		d->ops->await(d, timeout_ns);
 }
 
 /* Names: durable only after disk_sync_dir of their directory ("" is the disk's own). */

@@ -393,6 +393,11 @@ int journal_step_look(struct journal *j)
 	return round_of(j, false, true);
 }
 
+void journal_await(struct journal *j, uint64_t timeout_ns)
+{
+	disk_await(j->fixed.disk, timeout_ns);
+}
+
 /* P -> Q  what the last one with the role has changed is seen by the next. */
 bool journal_take(struct journal *j)
 {

@@ -97,6 +97,7 @@ int journal_step(struct journal *j, bool wait);
 /* The same without waiting, and it ends an epoch even if nothing was pushed: for a worker that has pushed
  * and takes the role, whose record may have been collected before he knew when it is due. */
 int journal_step_look(struct journal *j);
+void journal_await(struct journal *j, uint64_t timeout_ns);      /* a write to end, at most so long */
 /* Gives the role, and blocks until a push or journal_wake; at most timeout_ns. */
 void journal_sleep(struct journal *j, uint64_t timeout_ns);
 void journal_loop(struct journal *j, atomic_u32 *stop);      /* step and sleep until *stop, then drain */

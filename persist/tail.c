@@ -288,7 +288,22 @@ static bool consumed(const struct whole *w, const struct part *message)
 	       bsearch(&id, w->consumed, w->consumed_count, sizeof id, by_id) != NULL;
 }
 
-/* Of each key the last word; of the messages those that nobody consumed. */
+/* In the order of each sender. */
+static int by_sender(const void *a, const void *b)
+{
+	struct message_id x, y;
+
+	memcpy(&x, ((const struct part *)a)->data, sizeof x);
+	memcpy(&y, ((const struct part *)b)->data, sizeof y);
+	if (x.sender != y.sender)
+		return x.sender > y.sender ? 1 : -1;
+	if (x.seq != y.seq)
+		return x.seq > y.seq ? 1 : -1;
+	return (x.index > y.index) - (x.index < y.index);
+}
+
+/* Of each key the last word; of the messages those that nobody consumed, once: what is folded already is
+ * in LMDB and in the tail. */
 static void settle_whole(struct whole *w)
 {
 	uint32_t kept = 0;
@@ -308,8 +323,11 @@ static void settle_whole(struct whole *w)
 	if (w->consumed_count)
 		qsort(w->consumed, w->consumed_count, sizeof *w->consumed, by_id);
 	kept = 0;
+	if (w->message_count)
+		qsort(w->messages, w->message_count, sizeof *w->messages, by_sender);
 	for (uint32_t i = 0; i < w->message_count; i++)
-		if (!consumed(w, &w->messages[i]))
+		if (!consumed(w, &w->messages[i]) &&
+		    (kept == 0 || by_sender(&w->messages[kept - 1], &w->messages[i]) != 0))
 			w->messages[kept++] = w->messages[i];
 	w->message_count = kept;
 }
@@ -346,7 +364,27 @@ static void write_whole(const struct whole *w, uint8_t *at)
 		put_part(&at, &w->messages[i]);
 }
 
-/* Mentions are linked from the newest; what they say has to be applied from the oldest. */
+static uint64_t seq_at(const struct tail *t, uint32_t at)
+{
+	const uint8_t *parts, *end;
+
+	return record_at(t, at, &parts, &end)->seq;
+}
+
+/* An actor may have been on two workers within one frame, whose rings stand one after the other there. */
+static void sort_by_seq(const struct tail *t, uint32_t *list, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t at = list[i], to = i;
+		uint64_t seq = seq_at(t, at);
+
+		for (; to > 0 && seq_at(t, list[to - 1]) > seq; to--)
+			list[to] = list[to - 1];
+		list[to] = at;
+	}
+}
+
+/* Mentions are linked from the newest; what they say has to be applied in the order of sequences. */
 static uint32_t *oldest_first(const struct tail *t, uint64_t hash, uint32_t *count)
 {
 	uint32_t newest = slot_of(t, hash)->newest, n = 0, *list;
@@ -357,6 +395,8 @@ static uint32_t *oldest_first(const struct tail *t, uint64_t hash, uint32_t *cou
 	*count = n;
 	for (uint32_t m = newest; list && m; m = t->mentions[m].older)
 		list[--n] = t->mentions[m].at;
+	if (list)
+		sort_by_seq(t, list, *count);
 	return list;
 }
 

@@ -22,7 +22,7 @@ bool durable_room(struct worker *w)
 
 	return !load_relaxed(&s->disk_failed) &&
 	       (s->journal.room(s->journal.arg, w->fixed.index) || s->journal.no_space(s->journal.arg)) &&
-	       gate_room(&w->mine.gate);
+	       gate_room(&w->gate);
 }
 
 void durable_raise(struct cell *c, uint64_t due)
@@ -315,10 +315,19 @@ static bool wrap_all(struct worker *w, struct cell *c, uint64_t seq)
 {
 	struct noh_turn *t = &w->mine.turn;
 
-	for (uint32_t i = 0; i < t->fx->count; i++)
-		if (recorded_to(t->sched, &t->fx->list[i]) &&
-		    !wrap(&t->fx->list[i].msg, body_hash(c), seq, i))
+	for (uint32_t i = 0; i < t->fx->count; i++) {
+		struct cell *to = recorded_to(t->sched, &t->fx->list[i]);
+		char address[ADDRESS_MAX + 1];
+
+		if (!to)
+			continue;
+		if (!wrap(&t->fx->list[i].msg, body_hash(c), seq, i))
 			return false;
+		/* Whoever it is for may go before he gets it; then it finds him by this. */
+		if (t->fx->list[i].cell &&
+		    !turn_note_address(t, i, address, cell_address(t->sched, to, address)))
+			return false;
+	}
 	return true;
 }
 

@@ -2,7 +2,7 @@
  *
  * First in, first out per worker: an answer that is due earlier than the one before it waits at most for
  * the frame that is on its way. Room is made before user code runs, so a finished turn's answer always
- * finds its place.
+ * finds its place. If its worker is stuck in a long turn, another one lets its answers out.
  */
 #include "sched/durable.h"
 
@@ -23,21 +23,42 @@ struct gated {
 };
 static_assert(sizeof(struct gated) == CACHE_LINE, "an answer that waits is one line");
 
-bool gate_room(struct gate *g)
+/* A -> B  hands the entries on. With B relaxed the next holder could see half of what the last did. */
+static void hold(struct gate *g)
+{
+	while (swap_acquire(&g->held, 1) != 0)                                 /* B */
+		cpu_relax();
+}
+
+static void let_go(struct gate *g)
+{
+	store_release(&g->held, 0);                                            /* A */
+}
+
+static bool grow(struct gate *g)
 {
 	uint32_t room = g->room ? g->room * 2 : 4 * GATE_RESERVE;
-	struct gated *list;
+	struct gated *list = mem_aligned(CACHE_LINE, room * sizeof *list);
 
-	if (g->room - g->count >= GATE_RESERVE)
-		return true;
-	list = mem_aligned(CACHE_LINE, room * sizeof *list);
 	if (!list)
 		return false;
 	for (uint32_t i = 0; i < g->count; i++)
 		list[i] = g->list[(g->head + i) & (g->room - 1)];
 	mem_free(g->list, g->room * sizeof *list);
-	*g = (struct gate){ .list = list, .count = g->count, .room = room };
+	g->list = list;
+	g->head = 0;
+	g->room = room;
 	return true;
+}
+
+bool gate_room(struct gate *g)
+{
+	bool ok;
+
+	hold(g);
+	ok = g->room - g->count >= GATE_RESERVE || grow(g);
+	let_go(g);
+	return ok;
 }
 
 void gate_complete(struct port *p, uint64_t token, int status, const void *body, size_t len)
@@ -50,25 +71,30 @@ void gate_complete(struct port *p, uint64_t token, int status, const void *body,
 static bool gate_put(struct worker *w, uint64_t due, uint64_t token, int status, const void *body,
 		     size_t len)
 {
-	struct gate *g = &w->mine.gate;
-	struct gated *e;
+	struct gated e = { .due = due, .token = token, .status = status, .len = (uint32_t)len };
+	struct gate *g = &w->gate;
+	bool ok;
 
-	if (g->count == g->room && !gate_room(g))
-		return false;
-	e = &g->list[(g->head + g->count) & (g->room - 1)];
-	*e = (struct gated){ .due = due, .token = token, .status = status, .len = (uint32_t)len };
 	if (len > MSG_INLINE) {
-		e->body.big = mem_alloc(len);
-		if (!e->body.big) {
-			e->len = 0;
-			e->status = NOH_ENOMEM;
+		e.body.big = mem_alloc(len);
+		if (!e.body.big) {
+			e.len = 0;
+			e.status = NOH_ENOMEM;
 		}
 	}
-	if (e->len)
-		memcpy(len > MSG_INLINE ? e->body.big : (void *)e->body.bytes, body, len);
-	if (g->count++ == 0)
-		store_relaxed(&w->shown.awaits, due);
-	return true;
+	if (e.len)
+		memcpy(len > MSG_INLINE ? e.body.big : (void *)e.body.bytes, body, len);
+	hold(g);
+	ok = g->count < g->room || grow(g);
+	if (ok) {
+		g->list[(g->head + g->count) & (g->room - 1)] = e;
+		if (g->count++ == 0)
+			store_relaxed(&w->shown.awaits, due);
+	}
+	let_go(g);
+	if (!ok && e.len > MSG_INLINE)
+		mem_free(e.body.big, e.len);
+	return ok;
 }
 
 void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, const void *body,
@@ -83,44 +109,64 @@ void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, con
 			 pending_is_ask(w->fixed.sched, token) ? status : NOH_ENOMEM, body, len);
 }
 
-static void gate_pass(struct worker *w, int status)
-{
-	struct gate *g = &w->mine.gate;
-	struct gated e = g->list[g->head];
-	const void *body = e.len > MSG_INLINE ? e.body.big : e.body.bytes;
+#define PASS_TOGETHER 16
 
-	g->head = (g->head + 1) & (g->room - 1);
-	g->count--;
-	gate_complete(&w->mine.port, e.token, status == NOH_OK ? e.status : status,
-		 status == NOH_OK ? body : NULL, status == NOH_OK ? e.len : 0);
-	if (e.len > MSG_INLINE)
-		mem_free(e.body.big, e.len);
-}
-
-uint32_t gate_open(struct worker *w)
+/* Some that are due by then, out of the gate. */
+static uint32_t take(struct worker *w, uint64_t durable, struct gated *out)
 {
-	struct gate *g = &w->mine.gate;
-	uint64_t durable = load_acquire(&w->fixed.sched->durable);
+	struct gate *g = &w->gate;
 	uint32_t n = 0;
 
-	for (; g->count && g->list[g->head].due <= durable; n++)
-		gate_pass(w, NOH_OK);
-	if (n || !g->count)
+	hold(g);
+	for (; n < PASS_TOGETHER && g->count && g->list[g->head].due <= durable; n++) {
+		out[n] = g->list[g->head];
+		g->head = (g->head + 1) & (g->room - 1);
+		g->count--;
+	}
+	if (n)
 		store_relaxed(&w->shown.awaits, g->count ? g->list[g->head].due : UINT64_MAX);
+	let_go(g);
 	return n;
+}
+
+/* Nothing is held while they are told: a callback may do anything. */
+static uint32_t pass(struct worker *w, struct port *p, uint64_t durable, int status)
+{
+	struct gated some[PASS_TOGETHER];
+	uint32_t n, all = 0;
+
+	while ((n = take(w, durable, some)) != 0) {
+		for (uint32_t i = 0; i < n; i++) {
+			struct gated *e = &some[i];
+			const void *body = e->len > MSG_INLINE ? e->body.big : e->body.bytes;
+
+			gate_complete(p, e->token, status == NOH_OK ? e->status : status,
+				      status == NOH_OK ? body : NULL, status == NOH_OK ? e->len : 0);
+			if (e->len > MSG_INLINE)
+				mem_free(e->body.big, e->len);
+		}
+		all += n;
+	}
+	return all;
+}
+
+uint32_t gate_open(struct worker *w, struct port *p)
+{
+	uint64_t durable = load_acquire(&w->fixed.sched->durable);
+
+	return load_relaxed(&w->shown.awaits) <= durable ? pass(w, p, durable, NOH_OK) : 0;
 }
 
 void gate_end(struct worker *w, int status)
 {
-	while (w->mine.gate.count)
-		gate_pass(w, status);
-	store_relaxed(&w->shown.awaits, UINT64_MAX);
+	(void)pass(w, &w->mine.port, UINT64_MAX, status);
 }
 
 void gate_free(struct worker *w)
 {
-	mem_free(w->mine.gate.list, w->mine.gate.room * sizeof(struct gated));
-	w->mine.gate = (struct gate){ .list = NULL };
+	mem_free(w->gate.list, w->gate.room * sizeof(struct gated));
+	w->gate.list = NULL;
+	w->gate.count = w->gate.room = 0;
 }
 
 /* The store of durable and the look at who sleeps are in the one total order with a worker's announcing

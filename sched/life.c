@@ -157,8 +157,11 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	if (PLANT(PLANT_OVERTAKE) && c->ext && c->ext->redo && c->ext->redo->next)
 		swap_first_two(c->ext->redo);
 	turn_publish_state(c, t, w->mine.scratch);
-	if (!t->durable)
+	if (!t->durable) {
+		if (sched_is_durable(s))
+			durable_raise(c, image.due);
 		return NOH_OK;
+	}
 	if (image.seq == 0)              /* only messages wait for it */
 		return no_image(t, c, 0, 0);
 	*body_seq(c->body) = image.seq;
@@ -246,10 +249,10 @@ static int save_image(struct worker *w, struct cell *c, struct type *t)
 
 	if (!(c->flags & CELL_DIRTY))
 		return NOH_OK;
-	if (t->durable) {
+	if (t->durable)
 		image.seq = *body_seq(c->body) & ~SEQ_BARE;
+	if (sched_is_durable(s))         /* a volatile one may know what is not on disk yet */
 		image.due = load_relaxed(body_due(c->body));
-	}
 	if (c->ext && c->ext->erased && image_blank(s, c)) {
 		image.gone = true;
 	} else {

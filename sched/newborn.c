@@ -106,6 +106,7 @@ int newborn_tell(noh_turn *t, const struct named *who, uint32_t kind, const void
 	e->msg.kind = kind;
 	e->msg.reply = 0;
 	t->fx->count++;
+	t->so_far.newborn_effects++;
 	return NOH_OK;
 }
 

@@ -136,6 +136,7 @@ struct noh_turn {
 		uint32_t full_on, full_gen;     /* the first that refused                          */
 		uint32_t letters;          /* bytes used of letters                                */
 		uint32_t births;           /* used of the worker's newborns                        */
+		uint32_t newborn_effects;  /* messages for them: the first so many, if no others   */
 	} so_far;
 	void           *scratch;           /* the worker's room for one state                      */
 	uint64_t        due;               /* of the turn that has just been committed             */
@@ -166,8 +167,9 @@ struct namesake { uint64_t turn, hash; uint32_t cell, count; };
 /* Answers that wait until what they tell is on disk: first in, first out. */
 struct gated;
 struct gate {
-	struct gated *list;
-	uint32_t      head, count, room;   /* room: a power of two */
+	alignas(CACHE_LINE) atomic_u32 held;       /* for a few entries: the owner, or who helps him */
+	struct gated *list;                        /* guarded by held, as is all below               */
+	uint32_t      head, count, room;           /* room: a power of two                           */
 };
 
 struct worker_counts {
@@ -198,7 +200,6 @@ struct worker {
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
 		uint32_t         sweep_at;
 		struct spread    spread;
-		struct gate      gate;
 	} mine;
 	alignas(CACHE_LINE) struct {
 		struct worker_counts counts;
@@ -209,6 +210,7 @@ struct worker {
 	} shown;
 	struct runq runq;
 	struct hands hands;
+	struct gate gate;
 	alignas(CACHE_LINE) struct {
 		struct inbox inbox;
 		struct park  park;
@@ -248,6 +250,7 @@ struct sched_journal {
 	void     (*wake)(void *arg);
 	bool     (*take)(void *arg);      /* the journaller's role; NULL: workers leave it alone */
 	bool     (*step)(void *arg, bool first);   /* with the role: a round; false: all is written */
+	void     (*await)(void *arg, uint64_t timeout_ns);         /* with the role: a write's end */
 	void     (*give)(void *arg);
 };
 

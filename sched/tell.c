@@ -48,7 +48,9 @@ int tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, in
 			turn_note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, gen);
 			return NOH_OK;
 		}
-		turn_note_full(t, &t->so_far.full_on, &t->so_far.full_gen, number, gen);
+		/* What this turn alone sends is too much even for an empty mailbox: waiting would not help. */
+		if (n - (int64_t)mailbox_depth(&cell_at(t->sched, number)->mailbox) < (int64_t)ty->hard)
+			turn_note_full(t, &t->so_far.full_on, &t->so_far.full_gen, number, gen);
 	}
 	count_one(&t->worker->mine.port.types[ty->index].refused, 1);
 	return NOH_FULL;
@@ -276,6 +278,40 @@ static int tell_known(noh_turn *t, const struct named *who, const char *address,
 	return rc;
 }
 
+#define LOOK_BACK 64
+
+/* Has this turn written to the address before, in the ordinary way? That actor may have gone since, and a
+ * newborn that has its message in hand would hear this one first (P3). True if it is not known. */
+static bool wrote_to(noh_turn *t, uint64_t hash)
+{
+	bool found = t->fx->count > LOOK_BACK;
+
+	epoch_enter(&t->worker->mine.port.epoch);
+	for (uint32_t i = 0; !found && i < t->fx->count; i++) {
+		struct body *b = t->fx->list[i].cell ? cell_at(t->sched, t->fx->list[i].cell)->body : NULL;
+
+		found = b && load_relaxed(&b->hash) == hash;
+	}
+	epoch_leave(&t->worker->mine.port.epoch);
+	return found;
+}
+
+static int tell_resolved(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
+{
+	uint32_t number = 0, gen = 0, letters = t->so_far.letters;
+	int rc;
+
+	do {
+		t->so_far.letters = letters;
+		rc = resolve(t, address, &number, &gen);
+		if (rc == NOH_OK)
+			rc = tell(t, number, gen, kind, body, len, 0);
+	} while (rc == NOH_EGONE);
+	if (rc != NOH_OK)
+		t->so_far.letters = letters;
+	return rc;
+}
+
 int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
 {
 	struct named who;
@@ -291,6 +327,8 @@ int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *bod
 		if (rc != NOH_EGONE)
 			return rc;
 	}
+	if (__builtin_expect(t->fx->count != t->so_far.newborn_effects, 0) && wrote_to(t, who.hash))
+		return tell_resolved(t, address, kind, body, len);
 	return newborn_tell(t, &who, kind, body, len);
 }
 

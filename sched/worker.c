@@ -121,6 +121,7 @@ static uint32_t help_stuck(struct worker *w)
 		while (runq_length(&o->runq) + hands_length(&o->hands) && spread_steal(w, o))
 			done++;
 		done += clock_advance(o, w);
+		done += gate_open(o, &w->mine.port);
 	}
 	return done;
 }
@@ -130,7 +131,7 @@ static uint32_t let_out(struct worker *w)
 {
 	if (__builtin_expect(load_relaxed(&w->fixed.sched->disk_failed), 0))
 		gate_end(w, NOH_EDISK);
-	uint32_t n = gate_open(w);
+	uint32_t n = gate_open(w, &w->mine.port);
 
 	w->mine.answered |= n > 0;
 	return n;
@@ -252,31 +253,32 @@ static bool spin(struct worker *w)
 	return false;
 }
 
-#define JOURNAL_SPIN_NS 500000u
+#define JOURNAL_HERE_NS 500000u
 
 /* Nothing else to do, and a record of mine is not on disk: be the journaller, if nobody is, until it is, or
- * something else comes up. Two wake-ups less for a lone caller. A disk that takes its time gets the
- * journaller's own thread. */
+ * something else comes up. Two wake-ups less for a lone caller. Whatever comes for this worker meanwhile
+ * waits no longer than a write takes; a disk that takes its time gets the journaller's own thread. */
 static void journal_here(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
-	uint64_t until = clock_now_ns(&s->clock) + JOURNAL_SPIN_NS;
-	bool busy = true;
+	struct sched_journal *j = &s->journal;
+	uint64_t now = clock_now_ns(&s->clock), until = now + JOURNAL_HERE_NS;
+	bool busy;
 
-	if (!s->journal.take(s->journal.arg)) {
-		s->journal.wake(s->journal.arg);
+	if (!j->take(j->arg)) {
+		j->wake(j->arg);
 		return;
 	}
-	for (bool first = true; busy; first = false) {
-		busy = s->journal.step(s->journal.arg, first);
-		w->mine.answered |= gate_open(w) > 0;
-		if (load_relaxed(&w->shared.inbox.top) || clock_now_ns(&s->clock) > until)
-			break;
-		cpu_relax();
+	busy = j->step(j->arg, true);
+	while (busy && now < until && !load_relaxed(&w->shared.inbox.top)) {
+		j->await(j->arg, until - now);
+		busy = j->step(j->arg, false);
+		w->mine.answered |= gate_open(w, &w->mine.port) > 0;
+		now = clock_now_ns(&s->clock);
 	}
-	s->journal.give(s->journal.arg);
+	j->give(j->arg);
 	if (busy)
-		s->journal.wake(s->journal.arg);
+		j->wake(j->arg);
 }
 
 static void see_to_records(struct worker *w)

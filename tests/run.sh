@@ -216,6 +216,26 @@ fuzz_stage() {
 	suite "tests/fuzz/run.sh" env FUZZ_SECONDS=3 tests/fuzz/run.sh
 	close_stage
 }
+e2e_stage() {
+	stage "data directories, from outside"
+	suite "tests/e2e/data.sh" tests/e2e/data.sh "$out/noh"
+	close_stage
+}
+# Power cuts under real file systems; those of the simulated disk are unit tests (tests/sim).
+crash_stage() {   # quick or full
+	local why
+	stage "power cuts, ext4 and XFS"
+	why=$(tests/crash/blk.sh can) || { skip "${why#SKIP  }"; return; }
+	suite "tests/crash/blk.sh $1" env OUT="$out" tests/crash/blk.sh "$1"
+	close_stage
+	grep '^SKIP' "$log" | sed 's/^/    /'
+}
+
+sim_stage() {   # quick or full
+	stage "whole boxes, simulated"
+	suite "tests/sim/run.sh $1" env OUT="$out" tests/sim/run.sh "$1"
+	close_stage
+}
 
 readme_example() { diff <(sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d') examples/counter.c; }
 links_resolve() {   # every relative link of every page leads to a file
@@ -272,6 +292,8 @@ elif [ "$mode" = stress ]; then
 	unit_stage "stress tests, plain" T="$T" stress-unit
 	unit_stage "stress tests, ThreadSanitizer" SAN=thread T="$T" stress-unit
 	[ "$T" ] || interleave_stage stress
+	[ "$T" ] || crash_stage full
+	[ "$T" ] || sim_stage full
 elif [ "$T" ]; then
 	unit_stage "unit tests with \"$T\"" T="$T" unit
 else
@@ -279,10 +301,13 @@ else
 	build_clang
 	unit_stage "unit tests, plain" unit
 	bench_smoke
+	e2e_stage
 	interleave_stage
 	unit_stage "unit tests, ASan and UBSan" SAN=address unit
 	shim_stage
 	unit_stage "unit tests, ThreadSanitizer" SAN=thread unit
+	crash_stage quick
+	sim_stage quick
 	install_stage
 	instruction_stage
 	fuzz_stage

@@ -153,6 +153,36 @@ const char *cli_count(char *buf, size_t size, uint64_t number)
 	return buf;
 }
 
+const char *cli_bytes(char *buf, size_t size, uint64_t bytes)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double v = (double)bytes;
+	unsigned u = 0;
+
+	while (v >= 1023.5 && u < 4) {
+		v /= 1024;
+		u++;
+	}
+	snprintf(buf, size, "%.*f %s", u == 0 || v >= 99.95 ? 0 : 1, v, unit[u]);
+	return buf;
+}
+
+void cli_json_text(const void *text, size_t len)
+{
+	const unsigned char *at = text;
+
+	putchar('"');
+	for (size_t i = 0; i < len; i++) {
+		if (at[i] == '"' || at[i] == '\\')
+			printf("\\%c", at[i]);
+		else if (at[i] < ' ' || at[i] > '~')
+			printf("\\u%04x", at[i]);
+		else
+			putchar(at[i]);
+	}
+	putchar('"');
+}
+
 uint64_t cli_now_ns(void)
 {
 	struct timespec t;

@@ -2,7 +2,7 @@
  *
  * Owns     nothing.
  * Threads  any; cli_text results live in the caller's buffer.
- * Never    exits: a verb returns its exit code (0 fine, 1 failure, 2 usage).
+ * Never    exits: a verb returns its exit code (0 fine, 1 failure, 2 usage, 3 not found).
  */
 #ifndef NOH_TOOLS_CLI_H
 #define NOH_TOOLS_CLI_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CLI_FINE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+enum { CLI_FINE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_NOT_FOUND = 3 };
 
 /* One piece of the command line: "--name value", "--name=value", or a plain word. */
 struct cli_args {
@@ -34,6 +34,10 @@ const char *cli_nearest(const char *word, const char *const *candidates, size_t 
 const char *cli_rate(char *buf, size_t size, double per_second);     /* "52.1 M"     */
 const char *cli_time(char *buf, size_t size, double ns);             /* "3.2 ms"     */
 const char *cli_count(char *buf, size_t size, uint64_t number);      /* "1 000 000"  */
+const char *cli_bytes(char *buf, size_t size, uint64_t bytes);       /* "32.0 MiB"   */
+
+/* A JSON string to stdout, quotes included; bytes that are no printable ASCII become \u00XX. */
+void cli_json_text(const void *text, size_t len);
 
 uint64_t cli_now_ns(void);                         /* CLOCK_MONOTONIC                      */
 void     cli_sleep_ns(uint64_t ns);

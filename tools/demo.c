@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 #include "bench/hist.h"
 #include "tools/cli.h"
+#include "tools/crash.h"
 #include "tools/demo_actors.h"
 
 #include <signal.h>
@@ -477,12 +478,14 @@ int demo_main(int argc, char **argv)
 		free(d.world.counters);
 		return CLI_FAILED;
 	}
+	crash_watch(d.box);
 	sigaction(SIGINT, &on, NULL);
 	sigaction(SIGTERM, &on, NULL);
 	run_phases(&d, idle_ms);
 	table(&d);
 	farewell(&d);
 	noh_stop(d.box, 5000);
+	crash_watch(NULL);
 	noh_close(d.box);
 	free(d.world.counters);
 	return d.failed ? CLI_FAILED : CLI_FINE;

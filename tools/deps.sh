@@ -16,6 +16,7 @@ command -v "$cc" >/dev/null || cc=cc
 command -v clang >/dev/null && clang=clang || clang=
 
 has_command() { command -v "$1" >/dev/null; }
+has_admin_command() { has_command "$1" || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
 has_library() {   # pkg-config name, header
 	pkg-config --exists "$1" 2>/dev/null ||
 		printf '#include <stddef.h>\n#include <%s>\n' "$2" | "$cc" -E -x c - >/dev/null 2>&1
@@ -69,6 +70,10 @@ look() {
 		check "$(gcc_rt_name)" 'libtsan libasan libubsan' gcc-libs has_sanitizers
 		check relacy-dev       -                  -               has_relacy
 		check valgrind         valgrind           valgrind        has_command valgrind
+		check fuse3            fuse3              fuse3           has_command fusermount3
+		check libfuse3-dev     fuse3-devel        fuse3           has_library fuse3 fuse3/fuse.h
+		check e2fsprogs        e2fsprogs          e2fsprogs       has_admin_command mkfs.ext4
+		check xfsprogs         xfsprogs           xfsprogs        has_admin_command mkfs.xfs
 	fi
 }
 packages() { local p; for p in "$@"; do [ "$p" = - ] || printf ' %s' "$p"; done; }

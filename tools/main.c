@@ -1,12 +1,14 @@
 /* tools/main.c - the one binary: noh <verb>.
  *
  * Each verb is a function that parses its own words and returns the exit code:
- * 0 fine, 1 failure, 2 usage.
+ * 0 fine, 1 failure, 2 usage, 3 not found.
  */
 #include "bench/bench.h"
 #include "noh.h"
 #include "tools/cli.h"
+#include "tools/data.h"
 #include "tools/demo.h"
+#include "tools/sim.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +23,13 @@ static const struct verb {
 } verbs[] = {
 	{ "bench", "measure: from ping-pong to ten million actors, all verified", bench_main },
 	{ "demo", "one minute with a million actors, live", demo_main },
+	{ "inspect", "what a data directory holds, or one actor of it", inspect_main },
+	{ "verify", "read every byte of a data directory: is all well?", verify_main },
+	{ "check", "which types and versions are stored; can they be opened?", check_main },
+	{ "backup", "copy a data directory while its box runs", backup_main },
+	{ "restore", "check a backup and copy it back", restore_main },
+	{ "compact", "fold the journal and shrink the image; offline", compact_main },
+	{ "sim", "whole boxes from seeds: crashes, power cuts, full disks; nothing may be lost", sim_main },
 	{ "version", "print the version", version_main },
 	{ "help", "this overview; noh help VERB for one verb", help_main },
 };
@@ -36,6 +45,7 @@ static void overview(void)
 	       "  noh demo                     watch it work\n"
 	       "  noh bench ping-pong          one number in two seconds\n"
 	       "  noh bench --help             all of them, as a table, JSON or plot\n"
+	       "  noh inspect DIR              what a box has stored; noh verify DIR: is it whole\n"
 	       "  cc app.c $(pkg-config --cflags --libs noh)     your own: noh.h, examples/\n");
 }
 

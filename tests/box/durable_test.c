@@ -374,6 +374,39 @@ static void a_recorded_message_is_never_dropped(void)
 	remove_dir(dir);
 }
 
+static atomic_u32 answer_came, gave_up;
+
+static int chain_message(noh_turn *t, const noh_msg *m)
+{
+	int64_t *sum = noh_state(t);
+
+	*sum += 1;
+	if (m->kind == FORWARD) {                /* the worker goes on with the other one at once */
+		EXPECT_EQ(noh_reply(t, sum, 8), NOH_OK);
+		return noh_tell_to(t, "chain:slow", ADD, NULL, 0);
+	}
+	for (int i = 0; i < 5000 && !load_acquire(&answer_came); i++)
+		usleep(1000);
+	store_release(&gave_up, !load_acquire(&answer_came));
+	return NOH_OK;
+}
+
+static void an_answer_does_not_wait_for_a_long_turn_after_it(void)
+{
+	noh_type chain = { .name = "chain", .state_size = 8, .on_message = chain_message,
+			   .full_mode = NOH_BLOCK };
+	char room[256];
+	const char *dir = fresh_dir(room, sizeof room);
+	noh_box *box = open_dir(dir, 2, &chain, 1);
+
+	store_release(&answer_came, 0);
+	EXPECT_EQ(call_i64(box, "chain:first", FORWARD, 0), 1);
+	store_release(&answer_came, 1);
+	shut(box);
+	EXPECT_EQ(load_acquire(&gave_up), 0);
+	remove_dir(dir);
+}
+
 static void an_actor_that_goes_back_to_storage_is_the_same_when_it_returns(void)
 {
 	char room[256];
@@ -417,4 +450,5 @@ TEST_MAIN(
 	TEST(a_state_is_migrated_step_by_step_or_its_type_refused, "SC-29"),
 	TEST(an_actor_that_goes_back_to_storage_is_the_same_when_it_returns, "LC-13 PL-14"),
 	TEST(a_recorded_message_is_never_dropped, "MB-14"),
+	TEST(an_answer_does_not_wait_for_a_long_turn_after_it),
 	TEST(a_directory_is_opened_by_one_box_at_a_time))

@@ -513,7 +513,28 @@ static void what_was_handled_already_is_not_coalesced(void)
 	end(box);
 }
 
+static int floods(noh_turn *t, const noh_msg *m)
+{
+	int rc = NOH_OK;
+
+	for (int i = 0; m->kind == 0 && i < 9 && rc == NOH_OK; i++)
+		rc = noh_tell_to(t, "flood:other", 1, NULL, 0);
+	return rc;
+}
+
+static void a_turn_that_alone_sends_too_much_fails_instead_of_waiting(void)
+{
+	noh_type flood = { .name = "flood", .on_message = floods, .full_mode = NOH_BLOCK,
+			   .mailbox_capacity = 2, .idle_timeout_ms = NOH_NEVER };
+	noh_box *box = BOX(1, &flood);
+
+	EXPECT_EQ(noh_call(box, "flood:other", 1, NULL, 0, SOON, NULL, NULL), NOH_OK);
+	EXPECT_EQ(noh_call(box, "flood:one", 0, NULL, 0, SOON, NULL, NULL), NOH_EFAILED);
+	end(box);
+}
+
 TEST_MAIN(
+	TEST(a_turn_that_alone_sends_too_much_fails_instead_of_waiting),
 	TEST(drop_newest_refuses_above_its_exact_capacity, "MB-01 MB-02 MB-04 MB-06 MB-16"),
 	TEST(drop_oldest_drops_the_oldest_and_counts, "MB-02 MB-03 MB-06 MB-16"),
 	TEST(the_caller_of_a_dropped_message_hears_of_it, "MB-03"),

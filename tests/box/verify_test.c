@@ -151,6 +151,9 @@ static void damage_to_a_segments_head_is_found(void)
 
 	place_make(&p);
 	make(p.path, false);
+	flip(p.path, SEGMENT, 3000);
+	expect_found(p.path, SEGMENT, "offset 3000");
+	flip(p.path, SEGMENT, 3000);
 	flip(p.path, SEGMENT, 20);
 	expect_found(p.path, SEGMENT, "offset 0");
 	expect_refused(p.path, NOH_ECORRUPT, SEGMENT);
@@ -358,6 +361,38 @@ static void one_that_is_in_use_is_read_but_not_opened(void)
 	remove_dir(p.base);
 }
 
+/* Any bit of any page: found, or it was of no importance; never a signal. */
+static void flips_anywhere_in_the_image_do_no_harm(void)
+{
+	uint64_t random = test_seed;
+	struct place p;
+	struct stat st;
+	char path[400];
+	int found = 0;
+
+	place_make(&p);
+	make(p.path, true);
+	snprintf(path, sizeof path, "%s/image/data.mdb", p.path);
+	EXPECT_EQ(stat(path, &st), 0);
+	for (int i = 0; i < 400; i++) {
+		struct findings f;
+		uint64_t pages = (uint64_t)st.st_size / 4096;
+		/* The front and the back of a page are what is used of it. */
+		uint64_t in = test_random(&random) % 64, page = test_random(&random) % pages;
+		off_t at = (off_t)(page * 4096 + (in < 32 ? in : 4096 - 4 * (in - 31)));
+
+		flip(p.path, "image/data.mdb", at);
+		int rc = verify_dir(p.path, &f, NULL);
+
+		EXPECT(rc == NOH_OK || rc == NOH_ECORRUPT || rc == NOH_EVERSION);
+		found += rc == NOH_ECORRUPT;
+		flip(p.path, "image/data.mdb", at);
+	}
+	EXPECT(found > 10);
+	expect_clean(p.path);
+	remove_dir(p.base);
+}
+
 TEST_MAIN(
 	TEST(a_healthy_directory_is_clean),
 	TEST(a_flip_in_a_frame_with_later_ones_is_corruption, "P11"),
@@ -365,6 +400,7 @@ TEST_MAIN(
 	TEST(damage_to_a_segments_head_is_found, "P11"),
 	TEST(a_truncated_segment_is_found, "P11"),
 	TEST(flips_in_the_image_are_found, "P11"),
+	TEST(flips_anywhere_in_the_image_do_no_harm, "P11"),
 	TEST(a_truncated_image_is_refused, "P11"),
 	TEST(a_stamp_beyond_the_journal_is_found),
 	TEST(a_stamp_beyond_what_was_folded_is_found),
