@@ -185,8 +185,10 @@ static inline void mem_end(struct disk *disk)
 static inline struct mem_disk *mem_disk_open(void)
 {
 	static const struct disk_ops ops = {
-		mem_open, mem_close, mem_size, mem_fill, mem_read, mem_write, mem_sync, mem_submit,
-		mem_reap, mem_rename, mem_remove, mem_sync_dir, mem_list, mem_end,
+		.open = mem_open, .close = mem_close, .size = mem_size, .fill = mem_fill, .read = mem_read,
+		.write = mem_write, .sync = mem_sync, .submit = mem_submit, .reap = mem_reap,
+		.rename = mem_rename, .remove = mem_remove, .sync_dir = mem_sync_dir, .list = mem_list,
+		.end = mem_end,
 	};
 	struct mem_disk *d = calloc(1, sizeof *d);
 
