@@ -175,5 +175,6 @@ void bench_durable_counters(struct bench_run *r);
 void bench_durable_latency(struct bench_run *r);
 void bench_durable_start(struct bench_run *r);
 void bench_durable_activate(struct bench_run *r);
+void bench_durable_sustain(struct bench_run *r);
 
 #endif

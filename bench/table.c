@@ -76,6 +76,10 @@ const struct bench bench_all[] = {
 	  .group = BENCH_DISK, .n = 1 * M, .smoke_n = 2000,
 	  .about = "n stored counters are called, and activated by that" },
 
+	{ .name = "durable-sustain", .unit = "calls", .run = bench_durable_sustain, .payload = 8,
+	  .group = BENCH_DISK, .n = 60, .smoke_n = 1, .actors = 5 * M, .smoke_actors = 2000, .latency = true,
+	  .about = "n seconds of increments over 5 M stored counters: does the keeper keep up?" },
+
 	{ .name = "random-counters-1k", .unit = "msg", .run = bench_random_counters, .payload = 8,
 	  .group = BENCH_SWEEP, .n = 10 * M, .smoke_n = 20000, .actors = 1000,
 	  .about = "random-counters with a thousand" },

@@ -235,7 +235,8 @@ static void pin(uint32_t index)
 
 	if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) == 0)
 		return;
-	index %= (uint32_t)CPU_COUNT(&all);
+	/* From the last core on: interrupts and their work are most often the first one's. */
+	index = (uint32_t)CPU_COUNT(&all) - 1 - index % (uint32_t)CPU_COUNT(&all);
 	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &all) && seen++ == index) {
 			CPU_ZERO(&one);

@@ -27,7 +27,7 @@ struct box_disk {
 	struct tail    *tail;            /* until whoever it mentions is woken; the store owns it */
 	struct keeper   keeper;
 	struct crashes  crashes;
-	pthread_t       threads[2];      /* journaller, keeper                                     */
+	pthread_t       threads[3];      /* journaller, keeper, maker of segments                  */
 	uint32_t        thread_count;
 	atomic_u32      stop_journal, stop_keeper;
 	atomic_u32      failed;          /* NOH_EDISK or NOH_ECORRUPT, negated; said once          */

@@ -27,13 +27,11 @@ static void j_wake(void *arg) { journal_wake(arg); }
 static bool j_take(void *arg) { return journal_take(arg); }
 static void j_give(void *arg) { journal_give(arg); }
 
-static bool j_step(void *arg, bool first)
+static bool j_step(void *arg)
 {
 	/* A failure, or no room: its thread will find that, too, and see to it. */
-	return (first ? journal_step_look(arg) : journal_step(arg, false)) != JOURNAL_IDLE;
+	return journal_step_here(arg) != JOURNAL_IDLE;
 }
-
-static void j_await(void *arg, uint64_t timeout_ns) { journal_await(arg, timeout_ns); }
 
 static void on_durable(void *arg, uint64_t epoch)
 {
@@ -136,9 +134,7 @@ int box_disk_open(noh_box *box, const noh_options *o)
 		return rc;
 	store_relaxed(&s->durable, d->boot_tag - 1);
 	s->journal = (struct sched_journal){ d->journal, j_room, j_no_space, j_reserve, j_unreserve, j_push, j_epoch,
-					     j_wake, NULL, j_step, j_await, j_give };
-	if (d->disk->in_flight > 1)      /* it does not block in a write */
-		s->journal.take = j_take;
+					     j_wake, j_take, j_step, j_give };
 	rc = crashes_open(&d->crashes, o->dir, s->worker_count, crashed, s);
 	if (rc != NOH_OK)
 		return rc;
@@ -312,15 +308,31 @@ static void *keeper_main(void *arg)
 	return NULL;
 }
 
+static void *segments_main(void *arg)
+{
+	noh_box *box = arg;
+	int rc = NOH_OK;
+
+	(void)pthread_setname_np(pthread_self(), "noh/segments");
+	while (rc == NOH_OK && !load_acquire(&box->disk.stop_keeper)) {
+		rc = journal_prepare(box->disk.journal);
+		if (rc != NOH_OK)
+			fail(box, rc, "the journal cannot go on");
+		else if (!load_acquire(&box->disk.stop_keeper))
+			journal_prepare_sleep(box->disk.journal, UINT64_MAX);
+	}
+	return NULL;
+}
+
 int box_disk_start(noh_box *box, bool threads)
 {
 	struct box_disk *d = &box->disk;
-	void *(*const mains[2])(void *) = { journal_main, keeper_main };
+	void *(*const mains[3])(void *) = { journal_main, keeper_main, segments_main };
 
 	if (!d->db)
 		return NOH_OK;
 	(void)db_types(d->db, check_version, &box->sched);
-	for (; threads && d->thread_count < 2; d->thread_count++) {
+	for (; threads && d->thread_count < 3; d->thread_count++) {
 		int err = pthread_create(&d->threads[d->thread_count], NULL, mains[d->thread_count], box);
 
 		if (err)
@@ -344,8 +356,9 @@ int box_disk_stop(noh_box *box, bool fold)
 		pthread_join(d->threads[0], NULL);
 	store_seq_cst(&d->stop_keeper, 1);
 	keeper_wake(&d->keeper);
-	if (d->thread_count > 1)
-		pthread_join(d->threads[1], NULL);
+	journal_prepare_wake(d->journal);
+	for (uint32_t i = 1; i < d->thread_count; i++)
+		pthread_join(d->threads[i], NULL);
 	d->thread_count = 0;
 	if (load_relaxed(&d->failed))
 		return -(int)load_relaxed(&d->failed);

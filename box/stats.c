@@ -74,6 +74,7 @@ static void disk_stats(noh_box *box, noh_box_stats *out)
 	out->journal_bytes = j.bytes;
 	out->journal_unfolded = j.unfolded_bytes;
 	out->folds = d.folds;
+	out->folding = load_relaxed(&box->disk.keeper.folding);
 	out->idem_keys = d.idem;
 	out->idem_dropped = d.idem_dropped;
 	out->read_only = j.no_space;

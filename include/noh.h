@@ -425,6 +425,7 @@ typedef struct noh_box_stats {
 	uint64_t journal_frames, journal_records, journal_bytes;   /* written since the start */
 	uint64_t journal_unfolded;    /* bytes not folded into the image yet         */
 	uint64_t folds;               /* into the image, since the start             */
+	bool     folding;             /* one runs at this moment                     */
 	uint64_t idem_keys, idem_dropped;   /* idempotency keys stored; given up for room */
 	bool     read_only;           /* the disk is full: writes are refused        */
 	noh_worker_stats total;

@@ -39,7 +39,6 @@ struct disk_ops {
 	int  (*sync)(struct disk_file *f);
 	int  (*submit)(struct disk_file *f, const void *buf, size_t len, uint64_t off, uint64_t ticket);
 	int  (*reap)(struct disk *d, bool wait, uint64_t *ticket, int *result);
-	void (*await)(struct disk *d, uint64_t timeout_ns);      /* may be NULL */
 	int  (*rename)(struct disk *d, const char *from, const char *to);
 	int  (*remove)(struct disk *d, const char *path);
 	int  (*sync_dir)(struct disk *d, const char *path);
@@ -52,6 +51,7 @@ struct disk {
 	const struct disk_ops *ops;
 	const char *how;         /* "io_uring, O_DIRECT and O_DSYNC": for the start line */
 	unsigned    in_flight;   /* how many submits it takes before a reap, at least 1  */
+	bool        at_once;     /* set by who submits: submits may block until they have ended */
 };
 
 enum disk_io { DISK_AUTO, DISK_URING, DISK_PLAIN };
@@ -106,14 +106,6 @@ static inline int disk_submit(struct disk *d, struct disk_file *f, const void *b
 static inline int disk_reap(struct disk *d, bool wait, uint64_t *ticket, int *result)
 {
 	return d->ops->reap(d, wait, ticket, result);
-}
-
-/* Blocks until a submit has ended, at most so long; for who has other things to do as well. Asleep, not
- * spinning: the kernel's own work on the write may need this very core. */
-static inline void disk_await(struct disk *d, uint64_t timeout_ns)
-{
-	if (d->ops->await)
-		d->ops->await(d, timeout_ns);
 }
 
 /* Names: durable only after disk_sync_dir of their directory ("" is the disk's own). */

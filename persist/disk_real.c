@@ -246,7 +246,7 @@ static int real_submit(struct disk_file *f, const void *buf, size_t len, uint64_
 	must(g < d->going + IN_FLIGHT);
 	*g = (struct going){ .file = f, .buf = buf, .left = len, .off = off, .ticket = ticket,
 			     .used = true };
-	if (!d->uring) {
+	if (!d->uring || d->disk.at_once) {
 		g->error = write_all(f->durable, &g->buf, &g->left, &g->off);
 		g->done = true;
 	} else if (ring_write(d, g)) {
@@ -319,18 +319,6 @@ static int real_reap(struct disk *disk, bool wait, uint64_t *ticket, int *result
 	return NOH_OK;
 }
 
-static void real_await(struct disk *disk, uint64_t timeout_ns)
-{
-	struct real *d = real(disk);
-	struct __kernel_timespec t = { .tv_sec = (int64_t)(timeout_ns / 1000000000u),
-				       .tv_nsec = (int64_t)(timeout_ns % 1000000000u) };
-	struct io_uring_cqe *cqe;
-	bool any;
-
-	if (d->uring && !ended(d, &any) && any)
-		(void)io_uring_wait_cqe_timeout(&d->ring, &cqe, &t);
-}
-
 /* ── names ── */
 
 static int real_rename(struct disk *disk, const char *from, const char *to)
@@ -399,8 +387,7 @@ static void real_end(struct disk *disk)
 static const struct disk_ops ops = {
 	.open = real_open, .close = real_close, .size = real_size, .fill = real_fill,
 	.read = real_read, .write = real_write, .sync = real_sync, .submit = real_submit,
-	.reap = real_reap,
-	.await = real_await, .rename = real_rename, .remove = real_remove,
+	.reap = real_reap, .rename = real_rename, .remove = real_remove,
 	.sync_dir = real_sync_dir, .list = real_list, .end = real_end,
 };
 

@@ -241,6 +241,9 @@ static void look_at_room(struct journal *j)
 	bool shut = closed || load_relaxed(&j->kept.no_space);
 
 	store_relaxed(&j->shown.closed, closed);
+	if (j->mine.used >= j->mine.segment->info.bytes / 2 && !load_acquire(&j->kept.next) &&
+	    !load_relaxed(&j->kept.wanted) && !load_relaxed(&j->kept.no_space))
+		journal_prepare_wake(j);
 	if (j->mine.shut && !shut)
 		tell(j);                             /* who was refused may try again */
 	j->mine.shut = shut;
@@ -388,14 +391,16 @@ int journal_step(struct journal *j, bool wait)
 	return round_of(j, wait, false);
 }
 
-int journal_step_look(struct journal *j)
+int journal_step_here(struct journal *j)
 {
-	return round_of(j, false, true);
-}
+	int rc;
 
-void journal_await(struct journal *j, uint64_t timeout_ns)
-{
-	disk_await(j->fixed.disk, timeout_ns);
+	j->fixed.disk->at_once = true;
+	rc = round_of(j, false, true);
+	if (rc == JOURNAL_BUSY)
+		rc = round_of(j, false, false);      /* what was written is published */
+	j->fixed.disk->at_once = false;
+	return rc;
 }
 
 /* P -> Q  what the last one with the role has changed is seen by the next. */

@@ -94,10 +94,10 @@ enum journal_did { JOURNAL_IDLE, JOURNAL_BUSY, JOURNAL_FULL };   /* FULL: waits 
 /* One round: reap what ended, publish, collect, submit. With `wait`, blocks in the disk if the next
  * thing to happen is the end of a write. JOURNAL_... or NOH_EDISK (below zero), for good. */
 int journal_step(struct journal *j, bool wait);
-/* The same without waiting, and it ends an epoch even if nothing was pushed: for a worker that has pushed
- * and takes the role, whose record may have been collected before he knew when it is due. */
-int journal_step_look(struct journal *j);
-void journal_await(struct journal *j, uint64_t timeout_ns);      /* a write to end, at most so long */
+/* For a worker that has pushed and takes the role: writes what there is, each frame by a call that blocks
+ * until it is there (for one caller 50 us sooner than a write that is waited for in a ring). Ends an epoch
+ * even if nothing was pushed: its record may have been collected before it knew when it is due. */
+int journal_step_here(struct journal *j);
 /* Gives the role, and blocks until a push or journal_wake; at most timeout_ns. */
 void journal_sleep(struct journal *j, uint64_t timeout_ns);
 void journal_loop(struct journal *j, atomic_u32 *stop);      /* step and sleep until *stop, then drain */
@@ -109,10 +109,15 @@ void journal_loop(struct journal *j, atomic_u32 *stop);      /* step and sleep u
  * NOH_END: nothing new; NOH_ECORRUPT, NOH_EDISK. */
 int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
 		 uint64_t *upto, uint64_t *epoch);
-/* Everything up to this frame is in LMDB, synced: segments wholly below are recycled. Also
- * preallocates the next segment when the current one is half full (so the journaller never has to).
- * A full disk is NOH_OK and stats.no_space: call again later, it costs as much as filling a segment. */
+/* Everything up to this frame is in LMDB, synced: segments wholly below are recycled. Also does what
+ * journal_prepare does. On a full disk NOH_OK, with no_space in the numbers; it may be tried again. */
 int journal_folded(struct journal *j, uint64_t frame);
+
+/* Makes the next segment when the current one is half full, so that the journaller never has to. A fold may
+ * take longer than the journal takes to fill the rest: so by a thread of its own, beside the keeper. */
+int journal_prepare(struct journal *j);
+void journal_prepare_sleep(struct journal *j, uint64_t timeout_ns);      /* until it is time, or woken */
+void journal_prepare_wake(struct journal *j);
 
 struct journal_stats {
 	uint64_t frames, records, bytes, epochs, segments, unfolded_bytes;

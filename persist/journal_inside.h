@@ -7,6 +7,8 @@
 #include "persist/journal.h"
 #include "persist/walk.h"
 
+#include <pthread.h>
+
 /* Made and let go by the keeper; written to by the journaller between `next` and its last frame. */
 struct segment {
 	struct segment_info info;
@@ -45,6 +47,8 @@ struct journal {
 	} shown;
 	alignas(CACHE_LINE) struct {                                             /* the keeper    */
 		atomic_ptr next;         /* the segment after this one; taken by the journaller  */
+		atomic_u32 wanted;       /* it is time to make it: who does sleeps on this       */
+		pthread_mutex_t lock;    /* the list of segments: keeper and who makes segments  */
 		atomic_u32 no_space;
 		atomic_u64 folded_pos, segments;
 	} kept;

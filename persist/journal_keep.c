@@ -130,9 +130,42 @@ static uint64_t folded_pos(struct journal *j, uint64_t frame)
 	return pos;
 }
 
-int journal_folded(struct journal *j, uint64_t frame)
+static int prepare(struct journal *j)
 {
-	uint64_t used, half = j->fixed.segment_bytes / 2, pos;
+	uint64_t used = load_relaxed(&j->shown.used), half = j->fixed.segment_bytes / 2;
+
+	store_seq_cst(&j->kept.wanted, 0);
+	if (load_acquire(&j->kept.next) || used <= DISK_BLOCK ||
+	    (used < half && j->fixed.segment_bytes - used >= 2 * j->fixed.need))
+		return NOH_OK;
+	return make_next(j);
+}
+
+int journal_prepare(struct journal *j)
+{
+	int rc;
+
+	pthread_mutex_lock(&j->kept.lock);
+	rc = prepare(j);
+	pthread_mutex_unlock(&j->kept.lock);
+	return rc;
+}
+
+void journal_prepare_sleep(struct journal *j, uint64_t timeout_ns)
+{
+	futex_wait(&j->kept.wanted, 0, timeout_ns);
+}
+
+void journal_prepare_wake(struct journal *j)
+{
+	store_seq_cst(&j->kept.wanted, 1);
+	futex_wake_all(&j->kept.wanted);
+}
+
+static int folded(struct journal *j, uint64_t frame)
+{
+	uint64_t pos;
+	int rc;
 
 	if (frame > j->keeper.folded)
 		j->keeper.folded = frame;
@@ -141,17 +174,18 @@ int journal_folded(struct journal *j, uint64_t frame)
 		store_seq_cst(&j->kept.folded_pos, pos);
 		gather_wake(&j->gather);
 	}
-	if (!load_acquire(&j->kept.next)) {
-		used = load_relaxed(&j->shown.used);
-		if (used > DISK_BLOCK &&
-		    (used >= half || j->fixed.segment_bytes - used < 2 * j->fixed.need)) {
-			int rc = make_next(j);
+	rc = prepare(j);
+	return rc == NOH_OK ? let_go(j) : rc;
+}
 
-			if (rc != NOH_OK)
-				return rc;
-		}
-	}
-	return let_go(j);
+int journal_folded(struct journal *j, uint64_t frame)
+{
+	int rc;
+
+	pthread_mutex_lock(&j->kept.lock);
+	rc = folded(j, frame);
+	pthread_mutex_unlock(&j->kept.lock);
+	return rc;
 }
 
 /* ── reading back ── */
@@ -173,8 +207,8 @@ static int follow_segments(struct journal *j)
 	return NOH_OK;
 }
 
-int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
-		 uint64_t *upto, uint64_t *epoch)
+static int read_frames(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
+		       uint64_t *upto, uint64_t *epoch)
 {
 	struct walk *w = &j->keeper.walk;
 	uint64_t durable = load_acquire(&j->shown.durable_frame);
@@ -203,6 +237,17 @@ int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_
 	*upto = w->group;
 	*epoch = w->epoch;
 	return NOH_OK;
+}
+
+int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
+		 uint64_t *upto, uint64_t *epoch)
+{
+	int rc;
+
+	pthread_mutex_lock(&j->kept.lock);
+	rc = read_frames(j, after, most, each, arg, upto, epoch);
+	pthread_mutex_unlock(&j->kept.lock);
+	return rc;
 }
 
 /* ── open and close ── */
@@ -322,6 +367,7 @@ int journal_open(struct journal **out, const struct journal_options *o, const st
 	must(o->rings > 0);
 	if (!j)
 		return error_set(NOH_ENOMEM, "no memory for the journal");
+	pthread_mutex_init(&j->kept.lock, NULL);
 	j->fixed.disk = o->disk;
 	j->fixed.dir_id = o->dir_id;
 	j->fixed.on_durable = o->on_durable;
@@ -363,6 +409,7 @@ void journal_close(struct journal *j)
 		mem_free(j->mine.flight[i].buf, FRAME_MAX);
 	mem_free(j->mine.flight, j->mine.flights * sizeof *j->mine.flight);
 	mem_free(j->mine.limit, j->fixed.rings * sizeof *j->mine.limit);
+	pthread_mutex_destroy(&j->kept.lock);
 	mem_free(j, sizeof *j);
 }
 

@@ -117,7 +117,11 @@ int keeper_step(struct keeper *k)
 	db_stamp(k->db, &frame, &epoch);
 	if (is_time(k, &stats, frame)) {
 		store_seq_cst(&k->asked, 0);
-		return fold_once(k);
+		store_relaxed(&k->folding, 1);
+		int rc = fold_once(k);
+
+		store_relaxed(&k->folding, 0);
+		return rc;
 	}
 	if (stats.durable_frame <= frame) {
 		store_seq_cst(&k->asked, 0);             /* there is nothing more to give */

@@ -25,6 +25,7 @@ struct keeper {
 	atomic_u32      asked;       /* somebody wants everything folded now                     */
 	atomic_u32      event;       /* sleeps on it                                             */
 	bool            no_space;    /* the last fold found the disk full                        */
+	atomic_u32      folding;     /* a fold is under way                                      */
 	uint64_t        retry_ns;    /* mine: after a fold that found no room or memory; 0: now   */
 	uint64_t        most;        /* mine: so many bytes in one fold; less where memory is short */
 	uint64_t        told;        /* mine: the epoch the store was told last                  */

@@ -16,12 +16,15 @@
 #include <string.h>
 #include <xxhash.h>
 
+/* A full disk lets turns run that leave no record. What was so when the turn began holds until its end, even if
+ * there is space again meanwhile: nobody has asked for room in the ring. */
 bool durable_room(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
 
+	w->mine.read_only = s->journal.no_space(s->journal.arg);
 	return !load_relaxed(&s->disk_failed) &&
-	       (s->journal.room(s->journal.arg, w->fixed.index) || s->journal.no_space(s->journal.arg)) &&
+	       (w->mine.read_only || s->journal.room(s->journal.arg, w->fixed.index)) &&
 	       gate_room(&w->gate);
 }
 
@@ -180,15 +183,31 @@ static void put_idem(struct sink *k, const struct noh_turn *t)
 		memcpy(p + 1, msg_body(&a->msg), len);
 }
 
-/* The actor of a durable type that an effect goes to; NULL: none such, or it is gone. */
-static struct cell *recorded_to(struct sched *s, const struct effect *e)
+/* Was it sent by address? Then it arrives even if its receiver has gone back to storage meanwhile. */
+static bool by_address(const struct noh_turn *t, const struct effect *e)
 {
+	struct letter head;
+
+	for (uint32_t at = 0; at < t->so_far.letters; at += (uint32_t)sizeof head + head.len) {
+		memcpy(&head, t->letters.bytes + at, sizeof head);
+		if (head.effect == (uint32_t)(e - t->fx->list))
+			return true;
+	}
+	return false;
+}
+
+/* The actor of a durable type that an effect goes to; NULL: none such, or it is gone. (The cell of one that
+ * went since the send still says who it was: this is the same epoch section.) */
+static struct cell *recorded_to(const struct noh_turn *t, const struct effect *e)
+{
+	struct sched *s = t->sched;
 	noh_actor asker;
 	struct cell *c;
 
 	if (e->cell && e->msg.len != FX_SPAWN) {
 		c = cell_at(s, e->cell);
-		return cell_type(s, c)->durable && load_acquire(&c->mailbox.gen) == e->gen ? c : NULL;
+		return cell_type(s, c)->durable &&
+		       (load_acquire(&c->mailbox.gen) == e->gen || by_address(t, e)) ? c : NULL;
 	}
 	if (e->cell)
 		return NULL;
@@ -197,13 +216,33 @@ static struct cell *recorded_to(struct sched *s, const struct effect *e)
 	return c && load_acquire(&c->mailbox.gen) == ref_gen(asker) && cell_type(s, c)->durable ? c : NULL;
 }
 
+/* Decided once: a receiver may go at any moment. False: no memory. */
+static bool note_receivers(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
+	uint32_t count = t->fx->count, room = t->fx->room;
+
+	if (count > w->mine.receiver_room) {
+		struct cell **list = mem_alloc(room * sizeof *list);
+
+		if (!list)
+			return false;
+		mem_free(w->mine.receivers, w->mine.receiver_room * sizeof *list);
+		w->mine.receivers = list;
+		w->mine.receiver_room = room;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		w->mine.receivers[i] = recorded_to(t, &t->fx->list[i]);
+	return true;
+}
+
 static void put_emitted(struct sink *k, struct noh_turn *t, struct cell *self, uint64_t tag, uint64_t seq)
 {
 	struct sched *s = t->sched;
 
 	for (uint32_t i = 0; i < t->fx->count; i++) {
 		const struct effect *e = &t->fx->list[i];
-		struct cell *to = recorded_to(s, e);
+		struct cell *to = t->worker->mine.receivers[i];
 		bool   is_answer = e->cell == 0, is_ask = !is_answer && e->msg.reply;
 		char   address[ADDRESS_MAX + 1];
 		size_t from = is_ask ? strlen(noh_address(t)) : 0, len = to ? msg_len(&e->msg) : 0, n;
@@ -316,7 +355,7 @@ static bool wrap_all(struct worker *w, struct cell *c, uint64_t seq)
 	struct noh_turn *t = &w->mine.turn;
 
 	for (uint32_t i = 0; i < t->fx->count; i++) {
-		struct cell *to = recorded_to(t->sched, &t->fx->list[i]);
+		struct cell *to = w->mine.receivers[i];
 		char address[ADDRESS_MAX + 1];
 
 		if (!to)
@@ -343,12 +382,14 @@ int durable_prepare(struct worker *w, struct cell *c)
 	if (PLANT(PLANT_RELEASE_BEFORE_PUSH))
 		s->journal.push(s->journal.arg, w->fixed.index);
 	t->record = NULL;
+	if (t->fx->count && !note_receivers(w))
+		return error_set(NOH_ENOMEM, "%s: no memory for its messages", noh_address(t));
 	put_all(&k, t, c, tag, seq);
 	if (k.size == 0 && !erase)
 		return NOH_OK;
 	if (erase && k.size == 0 && (*body_seq(c->body) & SEQ_BARE))
 		return NOH_OK;                   /* there is nothing to erase */
-	if (s->journal.no_space(s->journal.arg))
+	if (w->mine.read_only)
 		return error_set(NOH_ENOSPC, "%s: nothing can be changed, the disk is full; what is there can be "
 				 "read, and this goes on by itself when there is space", noh_address(t));
 	size = k.size;
@@ -468,7 +509,7 @@ void durable_failed(struct worker *w, struct cell *c)
 			put_consumed(&k, msg_envelope(&t->msgs[i]));
 		if (timer_fired(t))
 			put_timers(&k, t, c->ext);
-		if (k.size == 0 || record || s->journal.no_space(s->journal.arg))
+		if (k.size == 0 || record)
 			break;
 		tag = s->journal.epoch(s->journal.arg);
 		seq = durable_next_seq(c, tag) | (*body_seq(c->body) & SEQ_BARE);
@@ -491,11 +532,17 @@ void durable_dropped(struct worker *w, struct cell *c, const struct msg *m)
 {
 	noh_msg gone = { .body = msg_body(m), .len = msg_len(m), .flags = m->len & MSG_WRAPPED };
 	struct noh_turn *t = &w->mine.turn;
+	struct sched *s = w->fixed.sched;
 	const noh_msg *msgs = t->msgs;
 	uint32_t count = t->msg_count;
 
 	if (!cell_type(w->fixed.sched, c)->durable || !gone.flags || !msg_envelope(&gone)->seq)
 		return;
+	if (w->mine.read_only) {         /* nobody has asked for room */
+		sched_logf(s, NOH_ERROR, "", "the disk is full, and the end of a message is not recorded: after a "
+			   "crash it would be delivered again");
+		return;
+	}
 	t->msgs = &gone;
 	t->msg_count = 1;
 	durable_failed(w, c);

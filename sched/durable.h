@@ -55,7 +55,7 @@ static inline bool durable_waits(struct worker *w, const noh_msg *m)
 {
 	const struct envelope *env = msg_envelope(m);
 
-	return w->fixed.sched->journal.no_space(w->fixed.sched->journal.arg) &&
+	return w->mine.read_only &&
 	       ((env && env->seq) || (m->flags & NOH_MSG_TIMER));
 }
 

@@ -42,7 +42,7 @@ static bool grow(struct gate *g)
 
 	if (!list)
 		return false;
-	for (uint32_t i = 0; i < g->count; i++)
+	for (uint32_t i = 0; i < load_relaxed(&g->count); i++)
 		list[i] = g->list[(g->head + i) & (g->room - 1)];
 	mem_free(g->list, g->room * sizeof *list);
 	g->list = list;
@@ -55,8 +55,11 @@ bool gate_room(struct gate *g)
 {
 	bool ok;
 
+	/* Only the owner puts something in, so what he sees here is at most too much. */
+	if (g->room - load_relaxed(&g->count) >= GATE_RESERVE)
+		return true;
 	hold(g);
-	ok = g->room - g->count >= GATE_RESERVE || grow(g);
+	ok = grow(g);
 	let_go(g);
 	return ok;
 }
@@ -85,10 +88,13 @@ static bool gate_put(struct worker *w, uint64_t due, uint64_t token, int status,
 	if (e.len)
 		memcpy(len > MSG_INLINE ? e.body.big : (void *)e.body.bytes, body, len);
 	hold(g);
-	ok = g->count < g->room || grow(g);
+	uint32_t count = load_relaxed(&g->count);
+
+	ok = count < g->room || grow(g);
 	if (ok) {
-		g->list[(g->head + g->count) & (g->room - 1)] = e;
-		if (g->count++ == 0)
+		g->list[(g->head + count) & (g->room - 1)] = e;
+		store_relaxed(&g->count, count + 1);
+		if (count == 0)
 			store_relaxed(&w->shown.awaits, due);
 	}
 	let_go(g);
@@ -109,22 +115,23 @@ void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, con
 			 pending_is_ask(w->fixed.sched, token) ? status : NOH_ENOMEM, body, len);
 }
 
-#define PASS_TOGETHER 16
+#define PASS_TOGETHER 32
 
 /* Some that are due by then, out of the gate. */
 static uint32_t take(struct worker *w, uint64_t durable, struct gated *out)
 {
 	struct gate *g = &w->gate;
-	uint32_t n = 0;
+	uint32_t n = 0, count;
 
 	hold(g);
-	for (; n < PASS_TOGETHER && g->count && g->list[g->head].due <= durable; n++) {
+	count = load_relaxed(&g->count);
+	for (; n < PASS_TOGETHER && n < count && g->list[g->head].due <= durable; n++) {
 		out[n] = g->list[g->head];
 		g->head = (g->head + 1) & (g->room - 1);
-		g->count--;
 	}
+	store_relaxed(&g->count, count - n);
 	if (n)
-		store_relaxed(&w->shown.awaits, g->count ? g->list[g->head].due : UINT64_MAX);
+		store_relaxed(&w->shown.awaits, n < count ? g->list[g->head].due : UINT64_MAX);
 	let_go(g);
 	return n;
 }
@@ -166,7 +173,8 @@ void gate_free(struct worker *w)
 {
 	mem_free(w->gate.list, w->gate.room * sizeof(struct gated));
 	w->gate.list = NULL;
-	w->gate.count = w->gate.room = 0;
+	w->gate.room = 0;
+	store_relaxed(&w->gate.count, 0);
 }
 
 /* The store of durable and the look at who sleeps are in the one total order with a worker's announcing

@@ -71,6 +71,16 @@ void rest_after_turn(struct worker *w, struct cell *c, int rc)
 	}
 }
 
+/* Whoever is full and rests himself, in a circle, cannot empty his mailbox: he goes on. */
+static void let_run(struct worker *w, uint32_t on)
+{
+	struct cell *c = cell_at(w->fixed.sched, on);
+	struct sysmsg *n = node_take(&w->mine.port, SYS_ROOM);
+
+	if (n)
+		sched_sys(&w->mine.port, c, load_acquire(&c->mailbox.gen), n);
+}
+
 /* True: c is parked, and not ours any more. */
 bool rest_park(struct worker *w, struct cell *c)
 {
@@ -82,6 +92,8 @@ bool rest_park(struct worker *w, struct cell *c)
 		return false;
 	if (!in_circle(s, c, on) || !mailbox_wake(&c->mailbox))
 		return true;
+	if (c->flags & CELL_BLOCKED)
+		let_run(w, on);
 	c->flags &= (uint8_t)~CELL_BLOCKED;
 	if (c->flags & CELL_WAITING)
 		(void)pending_complete(&w->mine.port, c->ext->waits_for, NOH_ECYCLE, NULL, 0);

@@ -324,6 +324,7 @@ void sched_close(struct sched *s)
 		port_close(s, &w->mine.port);
 		turn_free(w);
 		gate_free(w);
+		mem_free(w->mine.receivers, w->mine.receiver_room * sizeof *w->mine.receivers);
 		runq_close(&w->runq);
 		mem_free(w->mine.scratch, 0);
 	}

@@ -169,8 +169,11 @@ struct gated;
 struct gate {
 	alignas(CACHE_LINE) atomic_u32 held;       /* for a few entries: the owner, or who helps him */
 	struct gated *list;                        /* guarded by held, as is all below               */
-	uint32_t      head, count, room;           /* room: a power of two                           */
+	uint32_t      head, room;                  /* room: a power of two                           */
+	atomic_u32    count;                       /* may be read without, and then only fall         */
 };
+
+enum { SERVING_TURN = 1, SERVING_DISK = 2 };     /* mine.turn.cell is served; a frame is written */
 
 struct worker_counts {
 	atomic_u64 turns, steals, stolen_actors, parks, wakeups, passes;
@@ -195,7 +198,11 @@ struct worker {
 		uint64_t         rng;
 		uint64_t         now_ns, now_ms;
 		uint32_t         now_ds;
+		struct cell    **receivers;        /* of the turn's effects, if they are recorded  */
+		uint32_t         receiver_room;
+		bool             read_only;        /* the disk was full when this turn began       */
 		bool             answered;         /* answers have left the gate since it last slept */
+		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
 		uint32_t         sweep_at;
@@ -203,7 +210,7 @@ struct worker {
 	} mine;
 	alignas(CACHE_LINE) struct {
 		struct worker_counts counts;
-		atomic_u32 serving;            /* for the watchdog: mine.turn.cell is being served */
+		atomic_u32 serving;            /* for the watchdog: SERVING_..., 0: neither        */
 		atomic_u64 slow_turns;         /* counted by the watchdog                          */
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
 		atomic_u64 awaits;             /* epoch its gate waits for; UINT64_MAX: none       */
@@ -249,8 +256,7 @@ struct sched_journal {
 	uint64_t (*epoch)(void *arg);
 	void     (*wake)(void *arg);
 	bool     (*take)(void *arg);      /* the journaller's role; NULL: workers leave it alone */
-	bool     (*step)(void *arg, bool first);   /* with the role: a round; false: all is written */
-	void     (*await)(void *arg, uint64_t timeout_ns);         /* with the role: a write's end */
+	bool     (*step)(void *arg);      /* with the role: writes; false: all is written        */
 	void     (*give)(void *arg);
 };
 

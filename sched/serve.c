@@ -34,8 +34,9 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 	struct effect *none;
 	int rc;
 
-	if (ty->durable && durable_waits(w, &msgs[0]))
-		return NOH_FULL;
+	for (uint32_t i = 0; ty->durable && w->mine.read_only && i < n; i++)
+		if (durable_waits(w, &msgs[i]))
+			return NOH_FULL;
 	if (n == 1 && (poison_refused(w, c, msgs) || (ty->durable && durable_repeated(w, c, msgs))))
 		return NOH_OK;
 	turn_begin(w, c, ty, msgs, n);
@@ -342,6 +343,9 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 				continue;
 			}
 		}
+		/* What its activation brought from storage was sent before. */
+		if (__builtin_expect(c->flags & CELL_EXTRA, 0) && *in_hand && c->ext->redo)
+			put_down(w, c, in_hand);
 		if (*in_hand) {
 			m = &(*in_hand)->msg;
 			*in_hand = NULL;

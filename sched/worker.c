@@ -253,29 +253,30 @@ static bool spin(struct worker *w)
 	return false;
 }
 
-#define JOURNAL_HERE_NS 500000u
+#define JOURNAL_SLOW_NS 10000000u
+#define JOURNAL_PAUSE_NS 50000000u
 
-/* Nothing else to do, and a record of mine is not on disk: be the journaller, if nobody is, until it is, or
- * something else comes up. Two wake-ups less for a lone caller. Whatever comes for this worker meanwhile
- * waits no longer than a write takes; a disk that takes its time gets the journaller's own thread. */
+/* Nothing else to do, and a record of mine is not on disk: be the journaller, if nobody is, and write it.
+ * Two wake-ups less for a lone caller. Whatever comes for this worker meanwhile waits no longer than a write
+ * takes; after one that took its time the journaller's own thread does it for a while. */
 static void journal_here(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
 	struct sched_journal *j = &s->journal;
-	uint64_t now = clock_now_ns(&s->clock), until = now + JOURNAL_HERE_NS;
+	uint64_t began = clock_now_ns(&s->clock), ended;
 	bool busy;
 
-	if (!j->take(j->arg)) {
+	if (began < w->mine.journal_from_ns || !j->take(j->arg)) {
 		j->wake(j->arg);
 		return;
 	}
-	busy = j->step(j->arg, true);
-	while (busy && now < until && !load_relaxed(&w->shared.inbox.top)) {
-		j->await(j->arg, until - now);
-		busy = j->step(j->arg, false);
-		w->mine.answered |= gate_open(w, &w->mine.port) > 0;
-		now = clock_now_ns(&s->clock);
-	}
+	store_relaxed(&w->shown.serving, SERVING_DISK);
+	busy = j->step(j->arg);
+	store_relaxed(&w->shown.serving, 0);
+	w->mine.answered |= gate_open(w, &w->mine.port) > 0;
+	ended = clock_now_ns(&s->clock);
+	if (ended - began > JOURNAL_SLOW_NS)
+		w->mine.journal_from_ns = ended + JOURNAL_PAUSE_NS;
 	j->give(j->arg);
 	if (busy)
 		j->wake(j->arg);
@@ -379,7 +380,8 @@ static void wake_one(struct sched *s)
 static void watch_worker(struct sched *s, struct worker *w, struct watched *seen, uint64_t now)
 {
 	uint64_t turns = load_relaxed(&w->shown.counts.turns);
-	void    *running = load_relaxed(&w->shown.serving) ? load_relaxed(&w->mine.turn.cell) : NULL;
+	uint32_t serving = load_relaxed(&w->shown.serving);
+	void    *running = serving ? load_relaxed(&w->mine.turn.cell) : NULL;
 	bool     stuck = running && running == seen->running && turns == seen->turns;
 
 	if (!stuck) {
@@ -396,7 +398,7 @@ static void watch_worker(struct sched *s, struct worker *w, struct watched *seen
 	}
 	wake_one(s);
 	uint64_t ms = (now - seen->since_ns) / 1000000u;
-	if (!seen->reported && ms >= s->slow_turn_ms) {
+	if (!seen->reported && serving == SERVING_TURN && ms >= s->slow_turn_ms) {
 		seen->reported = true;
 		add_relaxed(&w->shown.slow_turns, 1);
 		report_slow(s, running, ms);
