@@ -85,6 +85,7 @@ void bench_durable_start(struct bench_run *r)
 	unfolded = mmap(NULL, sizeof *unfolded, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (unfolded == MAP_FAILED)
 		bench_fail(r, "no shared memory");
+	alarm(900);
 	noh_close(r->box);
 	in_child(r, durable_dir(r, dir, sizeof dir), store_all);
 	clean = start(r, dir);

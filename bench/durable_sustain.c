@@ -3,8 +3,8 @@
  * durable-sustain   n seconds of uniform durable increments over 5 M stored counters, as fast as the box
  *                   takes them. Every second the journal's unfolded bytes and the process's memory are
  *                   looked at; the latency of calls is kept apart by whether a fold ran in that second. One
- *                   op is one call; the note has the largest journal, the growth of memory over the second
- *                   half, and p99 while folding over p99 while not.
+ *                   op is one call, p50 and p99 are those while folding; the note has the largest journal, the
+ *                   growth of memory over the second half, and p99 against that while not folding.
  */
 #include "bench/durable.h"
 #include "bench/hist.h"
@@ -94,11 +94,15 @@ void bench_durable_sustain(struct bench_run *r)
 	while (atomic_load(&run.answered) < sent)
 		cli_sleep_ns(100000);
 	bench_end(r, sent);
-	r->out.p50_ns = hist_at(&quiet, 0.5);
-	r->out.p99_ns = hist_at(&quiet, 0.99);
-	snprintf(r->out.note, sizeof r->out.note, "journal <= %.0f MB, memory %+.0f MB; p99 folding %.1f times",
-		 (double)journal * 1e-6, ((double)cli_rss_anon() - (double)memory) * 1e-6,
-		 r->out.p99_ns ? (double)hist_at(&folding, 0.99) / (double)r->out.p99_ns : 0.0);
+	r->out.p50_ns = hist_at(folding.count ? &folding : &quiet, 0.5);
+	r->out.p99_ns = hist_at(folding.count ? &folding : &quiet, 0.99);
+	char apart[48] = "a fold ran all the time";
+
+	if (quiet.count)
+		snprintf(apart, sizeof apart, "p99 folding %.1f times that while not",
+			 (double)r->out.p99_ns / (double)(hist_at(&quiet, 0.99) ? hist_at(&quiet, 0.99) : 1));
+	snprintf(r->out.note, sizeof r->out.note, "journal <= %.0f MB, memory %+.0f MB; %s",
+		 (double)journal * 1e-6, ((double)cli_rss_anon() - (double)memory) * 1e-6, apart);
 	free(run.by_second);
 	if (!r->smoke)
 		durable_remove(dir);

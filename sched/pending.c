@@ -41,9 +41,17 @@ size_t pending_link(void)
 	return offsetof(struct pending, link);
 }
 
+/* An ask's token says so itself: most answers are to callers, and need not look. */
+#define ASK (UINT64_C(1) << 31)
+
+static inline uint32_t number_of(uint64_t token)
+{
+	return (uint32_t)token & ~(uint32_t)ASK;
+}
+
 static struct pending *at(struct sched *s, uint64_t token)
 {
-	return (struct pending *)slab_at(&s->pendings, (uint32_t)token);
+	return (struct pending *)slab_at(&s->pendings, number_of(token));
 }
 
 static inline uint64_t state_of(uint64_t token, unsigned what)
@@ -68,12 +76,12 @@ static struct pending *pending_new(struct port *p, uint32_t op, uint64_t *token)
 static void pending_free(struct port *p, uint64_t token)
 {
 	store_release(&at(p->sched, token)->state, state_of(token, FREE));
-	slab_give(&p->sched->pendings, &p->pendings, (uint32_t)token);
+	slab_give(&p->sched->pendings, &p->pendings, number_of(token));
 }
 
 static bool valid(struct sched *s, uint64_t token)
 {
-	return (uint32_t)token != 0 && (uint32_t)token < load_relaxed(&s->pendings.shared.fresh);
+	return number_of(token) != 0 && number_of(token) < load_relaxed(&s->pendings.shared.fresh);
 }
 
 bool pending_waits(struct sched *s, uint64_t token)
@@ -86,7 +94,7 @@ bool pending_waits(struct sched *s, uint64_t token)
  * nowhere. */
 static struct pending *ask_at(struct sched *s, uint64_t token)
 {
-	struct pending *e = pending_waits(s, token) ? at(s, token) : NULL;
+	struct pending *e = (token & ASK) && pending_waits(s, token) ? at(s, token) : NULL;
 
 	return e && e->op == PENDING_ASK ? e : NULL;
 }
@@ -133,7 +141,7 @@ static uint64_t arm(struct port *p, struct pending *e, uint64_t token, struct wo
 	entry = clock_add(w, due_ms, token, WHEEL_DEADLINE);
 	if (!entry) {
 		store_release(&e->state, state_of(token, FREE));
-		slab_give(&p->sched->pendings, &p->pendings, (uint32_t)token);
+		slab_give(&p->sched->pendings, &p->pendings, number_of(token));
 		return 0;
 	}
 	store_relaxed(&e->entry, entry);
@@ -147,6 +155,7 @@ uint64_t pending_ask(struct worker *w, struct cell *c, uint32_t answer_kind, uin
 
 	if (!e)
 		return 0;
+	token |= ASK;
 	e->answer_kind = answer_kind;
 	e->asker = ref_make(cell_number(w->fixed.sched, c), load_relaxed(&c->mailbox.gen));
 	e->number = token;
@@ -177,7 +186,7 @@ uint64_t pending_then(struct port *p, noh_done_fn *done, void *user)
 	e->done = done;
 	e->user = user;
 	store_relaxed(&e->worker, p->worker ? p->worker->fixed.index
-					    : (uint32_t)token % p->sched->worker_count);
+					    : number_of(token) % p->sched->worker_count);
 	store_release(&e->state, state_of(token, WAITING));                        /* A */
 	return token;
 }
