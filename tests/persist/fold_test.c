@@ -517,6 +517,9 @@ static void compare_model(void)
 			for (int k = 0; k < KEYS; k++)
 				if (m->entries[k] >= 0)
 					say(text, sizeof text, " %c=%d", 'a' + k, m->entries[k]);
+			/* Nothing is left of it but that it was: a row, or none if that was within one fold. */
+			if (!strchr(text, ' ') && strcmp(found, "none") == 0)
+				continue;
 		}
 		EXPECT(loads(address, text));
 	}
