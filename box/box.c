@@ -188,6 +188,7 @@ static void set_type(struct sched *s, struct type *t, const noh_type *pub)
 	}
 	t->single = pub->on_message ? pub->on_message : batch_of_one;
 	t->windowed = t->coalesces || pub->on_batch;
+	t->noted = disk;
 	t->durable = disk && !pub->is_volatile;
 	t->shared = pub->full_mode == NOH_DROP_OLDEST && !t->durable;
 	t->sheds = pub->full_mode == NOH_DROP_OLDEST && t->durable;
@@ -228,15 +229,16 @@ int noh_register(noh_box *box, const noh_type *pub)
 
 /* ── start ── */
 
-static void pin(uint32_t index)
+static void pin(uint32_t index, bool disk)
 {
 	cpu_set_t all, one;
 	uint32_t  seen = 0;
 
 	if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) == 0)
 		return;
-	/* From the last core on: interrupts and their work are most often the first one's. */
-	index = (uint32_t)CPU_COUNT(&all) - 1 - index % (uint32_t)CPU_COUNT(&all);
+	index %= (uint32_t)CPU_COUNT(&all);
+	if (disk)        /* from the last one on: the disk's interrupts are most often the first one's */
+		index = (uint32_t)CPU_COUNT(&all) - 1 - index;
 	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &all) && seen++ == index) {
 			CPU_ZERO(&one);
@@ -254,7 +256,7 @@ static void *worker_main(void *arg)
 	snprintf(name, sizeof name, "noh/%u", w->fixed.index);
 	(void)pthread_setname_np(pthread_self(), name);
 	if (!w->fixed.sched->box->unpinned)
-		pin(w->fixed.index);
+		pin(w->fixed.index, w->fixed.sched->journal.arg != NULL);
 	sched_loop(w);
 	return NULL;
 }

@@ -117,7 +117,10 @@ typedef struct noh_options {
 	void        *log_user;
 } noh_options;
 
-/* Make a box; no thread runs yet. Returns NOH_OK, NOH_ENOMEM, NOH_EINVAL, NOH_ESYSTEM. */
+/* Make a box; no thread runs yet. With a data directory it locks it and reads what the last run left in the
+ * journal, and may block for that. Returns NOH_OK, NOH_ENOMEM, NOH_EINVAL, NOH_ESYSTEM; with a directory
+ * also NOH_EDISK, NOH_ENOSPC, NOH_ECORRUPT, NOH_EINUSE, NOH_EVERSION, each with a sentence that names the
+ * file and the way out, and then nothing was changed. */
 NOH_API int noh_open(noh_box **box, const noh_options *options);
 
 /* Start the workers. Types are registered before this. */
@@ -180,7 +183,8 @@ enum { NOH_KIND_READ = 1, NOH_KIND_COALESCE = 2, NOH_KIND_TIMER = 4 };
  *                  and run again when the mailbox is at half. (Not for its own mailbox: that
  *                  cannot empty while it waits, so the turn fails.)
  * Messages sent in turns that run at the same moment on several workers may exceed the capacity by
- * what those turns send: an accepted message is never taken back. */
+ * what those turns send: an accepted message is never taken back. What one durable actor sends to
+ * another is never dropped: such a mailbox may hold more, and drops others instead. */
 enum { NOH_DROP_OLDEST = 0, NOH_DROP_NEWEST = 1, NOH_BLOCK = 2 };
 
 #define NOH_NEVER UINT32_MAX

@@ -20,7 +20,7 @@
 #ifndef NOH_PERSIST_DB_H
 #define NOH_PERSIST_DB_H
 
-#include "persist/record.h"
+#include "core/record.h"
 
 struct db;
 struct fold;

@@ -23,7 +23,7 @@
 
 #include "core/atomic.h"
 #include "persist/disk.h"
-#include "persist/record.h"
+#include "core/record.h"
 
 #define JOURNAL_INLINE 16384     /* a record up to this size fits the ring if journal_room says so */
 

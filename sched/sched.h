@@ -55,6 +55,7 @@ struct type {
 	bool     coalesces;            /* has coalescing kinds                                     */
 	bool     windowed;             /* that, or on_batch                                        */
 	bool     odd;                  /* reads, windowed or durable: not for the short way        */
+	bool     noted;                /* the box has a data directory: what runs is noted down    */
 	bool     durable;              /* its turns are recorded                                   */
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */

@@ -124,6 +124,28 @@ static struct cell *finish_message(struct worker *w, struct cell *c, struct type
 	return NULL;
 }
 
+/* In a box with a directory: is there room for its end to be recorded, was it handled before, did it end the
+ * process too often? If it may run, a note is taken of it. */
+static bool may_run(struct worker *w, struct cell *c, struct type *ty, const noh_msg *m,
+		    const struct msg *owned, struct slot *slot)
+{
+	if (ty->durable && durable_waits(w, m)) {
+		if (!slot)
+			count_one(&w->mine.port.types[ty->index].accepted, 1);
+		extra_keep(w, c, m, owned, true);
+	} else if (poison_refused(w, c, m) ||
+		   ((m->flags & MSG_WRAPPED) && ty->durable && durable_repeated(w, c, m))) {
+		count_one(&w->mine.port.types[ty->index].handled, 1);
+		msg_free_body(owned);
+	} else {
+		poison_note(w, c, m, 1);
+		return true;
+	}
+	if (slot)
+		mailbox_release(slot);
+	return false;
+}
+
 /* One message: out of the mailbox (slot), or handed over by its sender. */
 static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c, struct type *ty,
 						const struct msg *owned, struct slot *slot,
@@ -134,30 +156,16 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	int rc;
 
 	to_public(&m, owned);
-	if (ty->durable && durable_waits(w, &m)) {
-		if (!slot)
-			count_one(&w->mine.port.types[ty->index].accepted, 1);
-		extra_keep(w, c, &m, owned, true);
-		if (slot)
-			mailbox_release(slot);
+	if (__builtin_expect(ty->noted, 0) && !may_run(w, c, ty, &m, owned, slot))
 		return NULL;
-	}
-	if (poison_refused(w, c, &m) || (__builtin_expect(m.flags & MSG_WRAPPED, 0) && ty->durable &&
-					 durable_repeated(w, c, &m))) {
-		count_one(&w->mine.port.types[ty->index].handled, 1);
-		msg_free_body(owned);
-		if (slot)
-			mailbox_release(slot);
-		return NULL;
-	}
 	turn_begin(w, c, ty, &m, 1);
 	if (!slot)
 		count_one(&t->counts->accepted, 1);
-	poison_note(w, c, &m, 1);
 	rc = ty->single(t, &m);
-	poison_done(w);
+	if (__builtin_expect(ty->noted, 0))
+		poison_done(w);
 	if (slot && rc == NOH_OK && !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) && !t->fx->count &&
-	    !m.reply_to && owned->len <= MSG_INLINE && !ty->reads && !ty->durable) {      /* it only changed its state */
+	    !m.reply_to && owned->len <= MSG_INLINE && !ty->odd) {      /* it only changed its state */
 		if (t->so_far.state)
 			c->flags |= CELL_DIRTY;
 		count_one(&t->counts->handled, 1);
@@ -327,7 +335,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		const struct msg *m = NULL;
 		struct slot *slot = NULL;
 
-		if (__builtin_expect(t->durable, 0) && (!durable_room(w) || extra_waits(w, c))) {
+		if (__builtin_expect(t->noted, 0) && t->durable && (!durable_room(w) || extra_waits(w, c))) {
 			if (*in_hand)
 				put_down(w, c, in_hand);
 			sched_enqueue(&w->mine.port, c);
@@ -366,7 +374,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			if (got == MESSAGE)
 				m = &slot->msg;
 		}
-		if (__builtin_expect(t->sheds, 0) && slot && shed(w, c, t, slot))
+		if (__builtin_expect(t->noted, 0) && t->sheds && slot && shed(w, c, t, slot))
 			m = NULL;
 		if (m) {
 			struct cell *next = serve_message(w, c, t, m, slot, *budget, in_hand);

@@ -197,6 +197,8 @@ install_stage() {
 		for e in counter ask timer; do
 			check "examples/$e" "$tmp/examples/$e"
 		done
+		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
+		check "examples/durable, again" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/counter, static" static_example
 		has g++ && check "noh.h in C++" g++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ include/noh.h
 	fi

@@ -1,6 +1,6 @@
 /* tests/persist/record_test.c - what is written is read back; what is damaged is never walked past its
  * end. */
-#include "persist/record.h"
+#include "core/record.h"
 
 #include "tests/lib/test.h"
 
