@@ -222,22 +222,6 @@ static void *journal_main(void *arg)
 
 /* ── waking who was left behind ── */
 
-static int wake_receiver(void *arg, const char *address, size_t len)
-{
-	struct sched *s = arg;
-	struct port *p = sched_port(s);
-	struct sysmsg *n;
-	struct cell *c;
-	uint32_t gen;
-	int stop = load_relaxed(&s->stopping) != 0;
-
-	if (!stop && sched_resolve(p, address, len, &c, &gen) == NOH_OK &&
-	    (n = node_take(p, SYS_WAKE)) != NULL)
-		sched_sys(p, c, gen, n);
-	sched_port_done(p);
-	return stop;
-}
-
 static int arm_timer(void *arg, uint64_t due_ms, const char *address, size_t len)
 {
 	struct sched *s = arg;
@@ -250,6 +234,27 @@ static int arm_timer(void *arg, uint64_t due_ms, const char *address, size_t len
 	due_ms = due_ms > s->wall_offset_ms ? due_ms - s->wall_offset_ms : 0;
 	(void)clock_arm_dormant(&s->workers[len % s->worker_count], text, len, due_ms);
 	return load_relaxed(&s->stopping) != 0;
+}
+
+static int wake_receiver(void *arg, const char *address, size_t len)
+{
+	struct sched *s = arg;
+	struct port *p = sched_port(s);
+	struct sysmsg *n;
+	struct cell *c;
+	uint32_t gen;
+	int stop = load_relaxed(&s->stopping) != 0, rc = NOH_ESTOPPED;
+
+	if (!stop)
+		rc = sched_resolve(p, address, len, &c, &gen);
+	if (rc == NOH_OK && (n = node_take(p, SYS_WAKE)) != NULL) {
+		sched_sys(p, c, gen, n);
+		rc = NOH_ESTOPPED;               /* done */
+	}
+	sched_port_done(p);
+	if (rc == NOH_OK || rc == NOH_ENOMEM)    /* over the budget: the clock tries again */
+		(void)arm_timer(arg, s->wall_offset_ms, address, len);
+	return stop;
 }
 
 static int wake_from_tail(void *arg, uint64_t due_ms, const char *address, size_t len)

@@ -18,6 +18,7 @@ struct dormant {
 };
 
 #define FIRE_MAX 128
+#define WAKE_AGAIN_MS 100
 
 struct fired {
 	uint32_t count;
@@ -97,12 +98,20 @@ static void wake_dormant(struct port *p, struct dormant *d)
 	struct cell *c;
 	uint32_t gen;
 	struct sysmsg *n = NULL;
+	int rc = load_relaxed(&p->sched->stopping) ? NOH_ESTOPPED
+						   : sched_resolve(p, d->address, d->len, &c, &gen);
 
-	if (!load_relaxed(&p->sched->stopping) &&
-	    sched_resolve(p, d->address, d->len, &c, &gen) == NOH_OK)
+	if (rc == NOH_OK)
 		n = node_take(p, SYS_WAKE);
-	if (n)
+	if (n) {
 		sched_sys(p, c, gen, n);
+	} else if (rc == NOH_OK || rc == NOH_ENOMEM) {
+		/* Over the budget, or no memory: nobody else remembers him, so a little later again. */
+		struct worker *w = &p->sched->workers[d->len % p->sched->worker_count];
+
+		if (clock_add(w, clock_due(p->sched, WAKE_AGAIN_MS), (uint64_t)(uintptr_t)d, WHEEL_DORMANT))
+			return;
+	}
 	mem_free(d, sizeof *d + d->len + 1);
 }
 

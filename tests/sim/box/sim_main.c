@@ -109,7 +109,8 @@ static void drain(void)
 	disk_sim_cut_at(sim->disk, 0);
 	for (enum sim_op op = 0; op < SIM_OPS; op++)
 		disk_sim_fail(sim->disk, op, 0, FAULT_EIO);
-	until = sim_now() + DRAIN_NS + (sim->plan.faults & F_JUMP ? 10 * UINT64_C(600000000000) : 0);
+	/* Each start may have set the wall clock back by ten minutes, and schedules keep to it. */
+	until = sim_now() + DRAIN_NS + (sim->plan.faults & F_JUMP ? 60 * UINT64_C(600000000000) : 0);
 	for (uint64_t i = 0; sim_now() < until && i < 300000; i++) {
 		shared->step = sim->step;
 		if (i % 32 == 0) {

@@ -78,7 +78,6 @@ static void draw_plan(struct plan *p)
 	p->latency = latencies[sim_below(4)];
 	if (p->faults & F_TIGHT) {
 		p->capacity = 1 + sim_below(6);
-		p->targets = 8;                  /* not to last:0, whose mailbox drops the oldest */
 		p->journal_bytes = sim_one_in(2) ? 0 : 65536u << sim_below(3);
 		p->memory_budget = sim_one_in(2) ? 0 : 1500 + sim_below(4000);
 	}
