@@ -1,4 +1,4 @@
-/* sched/durable.c - a turn's record, and the gate its answers wait at.
+/* sched/durable.c - a turn's record, and what its messages are called.
  *
  * The record is written to the journal's ring before the turn is committed and pushed when it is, so a
  * record that does not fit fails the turn, never the other way round. A message to an actor of a durable
@@ -147,7 +147,7 @@ static void put_consumed(struct sink *k, const struct envelope *env)
 		*id = (struct message_id){ env->sender, env->seq, env->index, 0 };
 }
 
-static uint64_t message_hash(const noh_msg *m)
+uint64_t durable_print(const noh_msg *m)
 {
 	return XXH3_64bits_withSeed(m->body, m->len, m->kind);
 }
@@ -176,7 +176,7 @@ static void put_idem(struct sink *k, const struct noh_turn *t)
 	if (!p)
 		return;
 	*p = (struct part_idem){ .at_ms = sched_now_ms(t->worker) + t->sched->wall_offset_ms,
-				 .body_hash = message_hash(&t->msgs[0]),
+				 .body_hash = durable_print(&t->msgs[0]),
 				 .status = a ? (int32_t)a->gen : NOH_OK,
 				 .flags = !a && t->so_far.replied ? IDEM_DEFERRED : 0 };
 	if (len)
@@ -579,7 +579,9 @@ bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 		return true;
 	}
 	memcpy(&p, part, sizeof p);
-	if (p.body_hash != message_hash(m) || (p.flags & IDEM_DEFERRED))
+	if (msg_at_once(m))
+		due = 0;
+	if (m->reply_to && (p.body_hash != durable_print(m) || (p.flags & IDEM_DEFERRED)))
 		gate_answer(w, due, m->reply_to, NOH_EIDEM, NULL, 0);
 	else if (m->reply_to)
 		gate_answer(w, due, m->reply_to, p.status, (char *)part + sizeof p, len - sizeof p);

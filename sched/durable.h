@@ -72,6 +72,8 @@ void durable_undo(struct worker *w);                       /* prepared, but the 
 void durable_failed(struct worker *w, struct cell *c);     /* the turn had no effect: its messages are used up */
 void durable_dropped(struct worker *w, struct cell *c, const struct msg *m);   /* so is this one */
 
+uint64_t durable_print(const noh_msg *m);                  /* of kind and body: is it the same message? */
+
 /* The answer to a keyed message that was handled before. True: answered, do not run it. */
 bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m);
 

@@ -63,6 +63,15 @@ static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, cons
 	after_turn(w, c, rc);
 }
 
+/* Why it could not be activated was found in its state: whoever hears that waits for the state's sake. */
+static void tell_broken(struct worker *w, struct cell *c, uint64_t token)
+{
+	if (token && sched_is_durable(w->fixed.sched))
+		gate_answer(w, load_relaxed(body_due(c->body)), token, NOH_EFAILED, NULL, 0);
+	else if (token)
+		gate_complete(&w->mine.port, token, NOH_EFAILED, NULL, 0);
+}
+
 /* What waits for an actor that is being thrown out, or that could not be activated. */
 void extra_refuse(struct worker *w, struct cell *c, const struct msg *m)
 {
@@ -73,7 +82,8 @@ void extra_refuse(struct worker *w, struct cell *c, const struct msg *m)
 		durable_dropped(w, c, m);
 	if (c->flags & CELL_BROKEN) {
 		count_one(&counts->failed, 1);
-		msg_dispose(&w->mine.port, m, NOH_EFAILED);
+		tell_broken(w, c, m->reply);
+		msg_free_body(m);
 	} else {
 		count_one(&counts->dropped_forced, 1);
 		msg_dispose(&w->mine.port, m, NOH_EGONE);
@@ -162,8 +172,10 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 			serve_sys_message(w, c, n);
 		break;
 	case SYS_ACTIVATE:
-		(void)pending_complete(p, n->token, c->flags & CELL_BROKEN ? NOH_EFAILED : NOH_OK, NULL,
-				       0);
+		if (c->flags & CELL_BROKEN)
+			tell_broken(w, c, n->token);
+		else
+			(void)pending_complete(p, n->token, NOH_OK, NULL, 0);
 		break;
 	case SYS_DEACTIVATE:
 		if (!cell_ext(c)) {

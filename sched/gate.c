@@ -70,7 +70,8 @@ void gate_complete(struct port *p, uint64_t token, int status, const void *body,
 		count_one(&p->late_answers, 1);
 }
 
-/* Without memory even for that, the answer is an error: the effect stands, and a retry will tell. */
+/* False: no memory even for that. Then the answer is an error, which tells nothing: the effect stands, and a
+ * retry will tell. */
 static bool gate_put(struct worker *w, uint64_t due, uint64_t token, int status, const void *body,
 		     size_t len)
 {
@@ -108,11 +109,10 @@ void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, con
 {
 	if (PLANT(PLANT_ACK_BEFORE_SYNC) || (PLANT(PLANT_ERROR_UNGATED) && status < 0))
 		due = 0;
-	if (due <= load_relaxed(&w->fixed.sched->durable) || pending_is_ask(w->fixed.sched, token) ||
-	    !gate_put(w, due, token, status, body, len))
-		gate_complete(&w->mine.port, token,
-			 due <= load_relaxed(&w->fixed.sched->durable) ||
-			 pending_is_ask(w->fixed.sched, token) ? status : NOH_ENOMEM, body, len);
+	if (due <= load_relaxed(&w->fixed.sched->durable) || pending_is_ask(w->fixed.sched, token))
+		gate_complete(&w->mine.port, token, status, body, len);
+	else if (!gate_put(w, due, token, status, body, len))
+		gate_complete(&w->mine.port, token, NOH_ENOMEM, NULL, 0);
 }
 
 #define PASS_TOGETHER 32

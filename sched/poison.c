@@ -12,7 +12,7 @@ static uint64_t print_of(const noh_msg *m)
 
 	if (env && env->seq)
 		return XXH3_64bits(&env->sender, 16) + env->index;
-	return XXH3_64bits_withSeed(m->body, m->len, m->kind) | 1;
+	return durable_print(m) | 1;
 }
 
 void poison_note_slowly(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n)
@@ -67,6 +67,7 @@ static void set_aside(struct worker *w, struct cell *c, const noh_msg *m)
 	char address[ADDRESS_MAX + 1];
 	size_t n = cell_address(s, c, address), parts;
 	uint64_t tag = s->journal.epoch(s->journal.arg), seq = durable_next_seq(c, tag);
+	uint64_t bare = *body_seq(c->body) & SEQ_BARE;
 	uint8_t *record, *at;
 
 	if (env && env->seq)
@@ -76,7 +77,7 @@ static void set_aside(struct worker *w, struct cell *c, const noh_msg *m)
 	record = s->journal.reserve(s->journal.arg, w->fixed.index, record_parts_at(n) + parts);
 	if (!record)
 		return;
-	at = record_begin(record, address, n, body_hash(c), tag, seq & ~SEQ_BARE, 0);
+	at = record_begin(record, address, n, body_hash(c), tag, seq, 0);
 	dead = part_put(&at, PART_DEAD, address, n, sizeof *dead + record_pad(sizeof reason - 1) + m->len);
 	*dead = (struct part_dead){ .id = id, .at_ms = sched_now_ms(w) + s->wall_offset_ms, .kind = m->kind,
 				    .reason_len = sizeof reason - 1 };
@@ -87,7 +88,7 @@ static void set_aside(struct worker *w, struct cell *c, const noh_msg *m)
 	if (id.seq)
 		memcpy(part_put(&at, PART_CONSUMED, NULL, 0, sizeof id), &id, sizeof id);
 	record_finish(record, at);
-	durable_push(w, c, seq);
+	durable_push(w, c, seq | bare);
 }
 
 bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m)
