@@ -58,6 +58,9 @@ struct care_walk {
 };
 int care_walk(struct care *c, struct care_walk *w, struct journal_end *end);
 
+/* Can a program with this type (NULL: it has none such) open what is stored? Sets verdict, to, missing. */
+void care_judge(noh_stored_type *s, const noh_type *t);
+
 /* files.c - whole files and directories; errors name them. */
 int      files_path(char *out, const char *dir, const char *name);    /* out: PATH_MAX               */
 /* Without holes: room that is not written yet is taken all the same. Synced. NOH_END: no such file. */

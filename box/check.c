@@ -1,6 +1,6 @@
 /* box/check.c - which types and versions are stored, and whether a program can open them.
  *
- * The same rule as at a box's start (disk.c); here it is asked before an upgrade, beside the old program.
+ * The rule is also asked at a box's start (disk.c); here before an upgrade, beside the old program.
  * The image counts actors by type and version; what the journal has beyond it is looked at, too, so that
  * a version that was written a second ago is not overlooked.
  */
@@ -86,7 +86,7 @@ static bool has_step(const noh_type *t, uint32_t from)
 	return false;
 }
 
-static void judge(noh_stored_type *s, const noh_type *t)
+void care_judge(noh_stored_type *s, const noh_type *t)
 {
 	if (!t || t->is_volatile) {
 		s->verdict = NOH_UNKNOWN;
@@ -121,7 +121,7 @@ static int tell(const struct stored_list *l, const noh_type *types, size_t count
 			continue;
 		for (size_t k = 0; k < count && !t; k++)
 			t = strcmp(types[k].name, s->name) == 0 ? &types[k] : NULL;
-		judge(&told, t);
+		care_judge(&told, t);
 		if (told.verdict >= NOH_NO_STEP)
 			rc = error_set(NOH_EVERSION, "type %s: %llu actors are stored with version %u, which this "
 				       "program cannot open", s->name, (unsigned long long)s->actors, s->version);

@@ -1,12 +1,12 @@
 /* box/disk.c - a box with a data directory: recovery, the journaller and the keeper, and their end.
  *
- * Start: lock the directory, open LMDB, fold the journal's tail into it, open a new segment. Then
- * serve; who has messages or due timers from before is woken by the keeper, in the background.
+ * Start: lock the directory, open LMDB, read the journal's tail into memory, open a new segment. Then
+ * serve; the keeper folds the tail and wakes who has messages or due timers from before, in the background.
  * A disk that fails ends it: nothing is acknowledged any more, callers hear NOH_EDISK, and only a
  * restart, which replays what is whole, makes it right again.
  */
 #include "box/box.h"
-
+#include "box/care.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -151,31 +151,25 @@ int box_disk_open(noh_box *box, const noh_options *o)
 /* Is there a way from what is stored to the registered type? If not, the type is refused, not the box. */
 static int check_version(void *arg, const char *name, uint32_t version, uint64_t schema, uint64_t images)
 {
+	noh_stored_type stored = { .name = name, .version = version, .schema = schema, .actors = images };
 	struct sched *s = arg;
 	struct type *t = sched_find_type(s, name, strlen(name));
 
 	if (!t || !images)
 		return 0;
-	for (uint32_t v = version; v < t->pub.version; v++) {
-		bool step = false;
-
-		for (uint32_t i = 0; i < t->pub.migration_count; i++)
-			step |= t->pub.migrations[i].from == v;
-		if (!step) {
-			t->refused = NOH_EVERSION;
-			sched_logf(s, NOH_ERROR, "", "type %s is refused: %llu actors are stored with version "
-				   "%u, this program has version %u and no migration from %u", name,
-				   (unsigned long long)images, version, t->pub.version, v);
-			return 0;
-		}
-	}
-	if (version > t->pub.version || (version == t->pub.version && schema != t->pub.schema)) {
-		t->refused = NOH_EVERSION;
+	care_judge(&stored, &t->pub);
+	if (stored.verdict < NOH_NO_STEP)
+		return 0;
+	t->refused = NOH_EVERSION;
+	if (stored.verdict == NOH_NO_STEP)
+		sched_logf(s, NOH_ERROR, "", "type %s is refused: %llu actors are stored with version %u, this "
+			   "program has version %u and no migration from %u", name,
+			   (unsigned long long)images, version, t->pub.version, stored.missing);
+	else
 		sched_logf(s, NOH_ERROR, "", "type %s is refused: %llu actors are stored with version %u and "
 			   "schema %llx, this program has version %u and %llx", name,
 			   (unsigned long long)images, version, (unsigned long long)schema, t->pub.version,
 			   (unsigned long long)t->pub.schema);
-	}
 	return 0;
 }
 

@@ -92,21 +92,25 @@ static size_t smallest_data(uint16_t kind)
 }
 
 /* What stands between the struct and the body has to fit, too. */
-static bool inner_fits(const struct part *p)
+bool part_data_fits(uint16_t kind, const void *data, size_t len)
 {
-	if (p->kind == PART_EMITTED) {
-		struct part_emitted e;
+	struct part_emitted e;
+	struct part_dead d;
 
-		memcpy(&e, p->data, sizeof e);
-		return e.from_len <= 255 && sizeof e + record_pad(e.from_len) <= p->len;
+	if (len < smallest_data(kind))
+		return false;
+	switch (kind) {
+	case PART_EMITTED:
+		memcpy(&e, data, sizeof e);
+		return e.from_len <= 255 && sizeof e + record_pad(e.from_len) <= len;
+	case PART_DEAD:
+		memcpy(&d, data, sizeof d);
+		return d.reason_len <= 4096 && sizeof d + record_pad(d.reason_len) <= len;
+	case PART_TIMERS:
+		return len % sizeof(struct part_timer) == 0;
+	default:
+		return true;
 	}
-	if (p->kind == PART_DEAD) {
-		struct part_dead d;
-
-		memcpy(&d, p->data, sizeof d);
-		return d.reason_len <= 4096 && sizeof d + record_pad(d.reason_len) <= p->len;
-	}
-	return p->kind != PART_TIMERS || p->len % sizeof(struct part_timer) == 0;
 }
 
 static bool key_fits(const struct part *p)
@@ -127,8 +131,8 @@ bool parts_valid(const uint8_t *parts, const uint8_t *end)
 	struct part p;
 
 	while (part_next(&parts, end, &p))
-		if (p.kind == 0 || p.kind >= PART_KINDS || p.len < smallest_data(p.kind) ||
-		    !key_fits(&p) || !inner_fits(&p))
+		if (p.kind == 0 || p.kind >= PART_KINDS || !key_fits(&p) ||
+		    !part_data_fits(p.kind, p.data, p.len))
 			return false;
 	return parts == end;
 }

@@ -125,6 +125,9 @@ static inline const char *record_address(const struct record_head *head)
 	return (const char *)(head + 1);
 }
 
+/* Is data of this kind as long as its struct, and is what stands inside it whole? */
+bool part_data_fits(uint16_t kind, const void *data, size_t len);
+
 /* Are all parts of known kinds and whole, with data as long as their structs? */
 bool parts_valid(const uint8_t *parts, const uint8_t *end);
 

@@ -177,6 +177,19 @@ static int walk(const struct db_walk *w, const void *from, size_t len, give_fn *
 	return rc == NOH_END ? NOH_OK : rc;
 }
 
+/* From the first key above `after` and this byte; NULL: from the beginning. */
+static int walk_after(const struct db_walk *w, const char *after, size_t len, uint8_t then, give_fn *give,
+		      void *each, void *arg)
+{
+	uint8_t from[256];
+
+	if (!after || len >= sizeof from)
+		return walk(w, NULL, 0, give, each, arg);
+	memcpy(from, after, len);
+	from[len] = then;
+	return walk(w, from, len + 1, give, each, arg);
+}
+
 static int give_address(const struct value_row *row, const uint8_t *key, size_t len, void *each,
 			void *arg)
 {
@@ -187,13 +200,8 @@ static int give_address(const struct value_row *row, const uint8_t *key, size_t 
 int db_addresses(struct db *db, const char *after, size_t after_len, db_address_fn *each, void *arg)
 {
 	struct db_walk w = { .db = db, .table = TABLE_IMAGES };
-	uint8_t from[256];
 
-	if (!after || after_len >= sizeof from)
-		return walk(&w, NULL, 0, give_address, &each, arg);
-	memcpy(from, after, after_len);
-	from[after_len] = 0;
-	return walk(&w, from, after_len + 1, give_address, &each, arg);
+	return walk_after(&w, after, after_len, 0, give_address, &each, arg);
 }
 
 static int give_receiver(const struct value_row *row, const uint8_t *key, size_t len, void *each,
@@ -208,13 +216,8 @@ int db_receivers(struct db *db, const char *after, size_t after_len, uint64_t be
 {
 	struct db_walk w = { .db = db, .table = TABLE_PENDING, .before_tag = before_tag,
 			  .by_receiver = true };
-	uint8_t from[256];
 
-	if (!after || after_len >= sizeof from)
-		return walk(&w, NULL, 0, give_receiver, &each, arg);
-	memcpy(from, after, after_len);
-	from[after_len] = 1;
-	return walk(&w, from, after_len + 1, give_receiver, &each, arg);
+	return walk_after(&w, after, after_len, 1, give_receiver, &each, arg);     /* past its NUL */
 }
 
 static int give_timer(const struct value_row *row, const uint8_t *key, size_t len, void *each, void *arg)

@@ -1,4 +1,4 @@
-/* persist/overlay.c - hash tables, each behind a spin word, as store_mem.c.
+/* persist/overlay.c - hash tables, each behind a spin word.
  *
  * A -> B  hands the shard on. With B relaxed the next holder could see half of what the last did.
  * C -> D  folded. The keeper stores it (C) before it sweeps; whoever inserts loads it (D) while it

@@ -69,7 +69,7 @@ static inline int store_load(struct store *s, const char *address, size_t alen, 
 	return s->ops->load(s, address, alen, hash, out);
 }
 
-/* In place of an older image, if any; image is copied. A disk store keeps it in memory until it is
+/* In place of an image of the same or a lower sequence; image is copied. A disk store keeps it in memory until it is
  * folded, and not at all if in->due is folded already. NOH_OK, NOH_ENOMEM. */
 static inline int store_save(struct store *s, const char *address, size_t alen, uint64_t hash,
 			     const struct stored *in)

@@ -87,26 +87,6 @@ static bool take_receiver(struct value_row *r)
 	return true;
 }
 
-static bool emitted_fits(const uint8_t *data, size_t len)
-{
-	struct part_emitted e;
-
-	if (len < sizeof e)
-		return false;
-	memcpy(&e, data, sizeof e);
-	return e.from_len <= 255 && sizeof e + record_pad(e.from_len) <= len;
-}
-
-static bool dead_fits(const uint8_t *data, size_t len)
-{
-	struct part_dead d;
-
-	if (len < sizeof d)
-		return false;
-	memcpy(&d, data, sizeof d);
-	return d.reason_len <= 4096 && sizeof d + record_pad(d.reason_len) <= len;
-}
-
 bool value_row(enum table t, const void *key, size_t key_len, const void *value, size_t len,
 	       struct value_row *out)
 {
@@ -124,7 +104,7 @@ bool value_row(enum table t, const void *key, size_t key_len, const void *value,
 	case TABLE_ENTRIES:
 		return memchr(key, 0, key_len) != NULL;
 	case TABLE_PENDING:
-		return key_len > 21 && emitted_fits(out->rest, out->rest_len);
+		return key_len > 21 && part_data_fits(PART_EMITTED, out->rest, out->rest_len);
 	case TABLE_IDEM:
 		return take(out, &out->number, sizeof out->number) &&
 		       out->rest_len >= sizeof(struct part_idem);
@@ -135,7 +115,7 @@ bool value_row(enum table t, const void *key, size_t key_len, const void *value,
 	case TABLE_TYPES:
 		return key_len > 13 && take(out, &out->images, sizeof out->images) && out->rest_len == 0;
 	case TABLE_DEAD:
-		return key_len == 16 && take_receiver(out) && dead_fits(out->rest, out->rest_len);
+		return key_len == 16 && take_receiver(out) && part_data_fits(PART_DEAD, out->rest, out->rest_len);
 	default:
 		return true;
 	}

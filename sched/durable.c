@@ -183,19 +183,6 @@ static void put_idem(struct sink *k, const struct noh_turn *t)
 		memcpy(p + 1, msg_body(&a->msg), len);
 }
 
-/* Was it sent by address? Then it arrives even if its receiver has gone back to storage meanwhile. */
-static bool by_address(const struct noh_turn *t, const struct effect *e)
-{
-	struct letter head;
-
-	for (uint32_t at = 0; at < t->so_far.letters; at += (uint32_t)sizeof head + head.len) {
-		memcpy(&head, t->letters.bytes + at, sizeof head);
-		if (head.effect == (uint32_t)(e - t->fx->list))
-			return true;
-	}
-	return false;
-}
-
 /* The actor of a durable type that an effect goes to; NULL: none such, or it is gone. (The cell of one that
  * went since the send still says who it was: this is the same epoch section.) */
 static struct cell *recorded_to(const struct noh_turn *t, const struct effect *e)
@@ -203,11 +190,12 @@ static struct cell *recorded_to(const struct noh_turn *t, const struct effect *e
 	struct sched *s = t->sched;
 	noh_actor asker;
 	struct cell *c;
+	uint32_t len;
 
-	if (e->cell && e->msg.len != FX_SPAWN) {
+	if (e->cell && e->msg.len != FX_SPAWN) {         /* sent by address it arrives even if he has gone */
 		c = cell_at(s, e->cell);
 		return cell_type(s, c)->durable &&
-		       (load_acquire(&c->mailbox.gen) == e->gen || by_address(t, e)) ? c : NULL;
+		       (load_acquire(&c->mailbox.gen) == e->gen || turn_letter(t, e, &len)) ? c : NULL;
 	}
 	if (e->cell)
 		return NULL;

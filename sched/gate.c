@@ -183,7 +183,8 @@ void sched_durable(struct sched *s, uint64_t epoch)
 {
 	store_seq_cst(&s->durable, epoch);
 	add_seq_cst(&s->durable_event, 1);
-	futex_wake_all(&s->durable_event);
+	if (load_seq_cst(&s->durable_waiters))
+		futex_wake_all(&s->durable_event);
 	for (uint32_t i = 0; i < s->worker_count; i++)
 		if (!PLANT(PLANT_LOSE_WAKE_DURABLE) && park_asleep(&s->workers[i].shared.park) &&
 		    load_seq_cst(&s->workers[i].shown.awaits) <= epoch)

@@ -308,6 +308,7 @@ struct sched {
 	atomic_u32           sweep_next;       /* stop: next chunk to sweep                        */
 	alignas(CACHE_LINE) atomic_u64 durable;    /* epoch: whatever is due by then is on disk    */
 	atomic_u32           durable_event;    /* counts its steps; who waits for one sleeps on it */
+	atomic_u32           durable_waiters;  /* how many do                                      */
 	atomic_u32           disk_failed;      /* for good: nothing is acknowledged any more       */
 };
 

@@ -120,27 +120,31 @@ static void answer(struct port *p, uint64_t token, int status, struct msg *m, bo
 		count_one(&p->late_answers, 1);
 }
 
+const char *turn_letter(const noh_turn *t, const struct effect *e, uint32_t *len)
+{
+	struct letter head;
+
+	for (uint32_t at = 0; at < t->so_far.letters; at += (uint32_t)sizeof head + head.len) {
+		memcpy(&head, t->letters.bytes + at, sizeof head);
+		*len = head.len;
+		if (head.effect == (uint32_t)(e - t->fx->list))
+			return t->letters.bytes + at + sizeof head;
+	}
+	return NULL;
+}
+
 /* The receiver went back to storage since the turn wrote to it. By address it comes back. */
 static int deliver_again(struct port *p, struct effect *e)
 {
-	struct noh_turn *t = &p->worker->mine.turn;
-	struct letters *l = &t->letters;
-	struct letter   head;
+	uint32_t len = 0, gen;
+	const char *address = turn_letter(&p->worker->mine.turn, e, &len);
+	struct cell *c;
 	int rc = NOH_EGONE;
 
-	for (uint32_t at = 0; at < t->so_far.letters; at += (uint32_t)sizeof head + head.len) {
-		struct cell *c;
-		uint32_t gen;
-
-		memcpy(&head, l->bytes + at, sizeof head);
-		if (head.effect != (uint32_t)(e - t->fx->list))
-			continue;
-		do {
-			rc = sched_resolve(p, l->bytes + at + sizeof head, head.len, &c, &gen);
-			if (rc == NOH_OK)
-				rc = sched_deliver(p, c, gen, &e->msg);
-		} while (rc == NOH_EGONE);
-		break;
+	while (address && rc == NOH_EGONE) {
+		rc = sched_resolve(p, address, len, &c, &gen);
+		if (rc == NOH_OK)
+			rc = sched_deliver(p, c, gen, &e->msg);
 	}
 	return rc;
 }

@@ -27,6 +27,7 @@ int  tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, i
 int  tell_too_big(struct sched *s, size_t len);
 int  tell_no_memory(noh_turn *t, size_t len);
 bool turn_note_address(noh_turn *t, uint32_t effect, const char *address, size_t len);
+const char *turn_letter(const noh_turn *t, const struct effect *e, uint32_t *len);   /* NULL: by reference */
 void turn_note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen);
 void newborn_publish(struct worker *w);                  /* newborn.h */
 void turn_commit_rest(struct worker *w);                 /* key-value part, schedules, stop       */

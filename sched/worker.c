@@ -301,7 +301,9 @@ static bool wait_for_journal(struct worker *w)
 	if (load_relaxed(&s->stopping) == 3 ||
 	    (durable_room(w) && !(s->journal.no_space(s->journal.arg) && runq_length(&w->runq))))
 		return false;
+	add_seq_cst(&s->durable_waiters, 1);
 	futex_wait(&s->durable_event, event, 1000000u);
+	add_seq_cst(&s->durable_waiters, UINT32_MAX);
 	return true;
 }
 
