@@ -17,6 +17,7 @@
  *
  * Contents    1 results and errors    2 the box      3 actor types    4 from any thread
  *             5 inside a turn         6 numbers      7 a data directory, from outside
+ *             8 the network
  *
  * Threads     Section 4 and 6 may be called from any thread at any time between noh_start and
  *             noh_close; section 5 only by the hook that was handed the turn, until it returns.
@@ -562,6 +563,59 @@ NOH_API int noh_inspect_actor(const char *dir, const char *address, noh_piece_fn
  * handler of SIGSEGV and its like: takes no lock and no memory. Call backtrace(3) once beforehand: its
  * first call loads a library. box may be NULL. */
 NOH_API void noh_crash_report(noh_box *box, int fd);
+
+/* ── 8 the network ───────────────────────────────────────────────────────────────────────────
+ * The box as a server: workers read requests from sockets beside their turns, and answers leave when what
+ * they tell is on disk. noh serve is made of these. */
+enum { NOH_USER, NOH_DEVELOPER, NOH_ADMIN };             /* roles: each may do what those before it may */
+enum { NOH_IO_AUTO, NOH_IO_URING, NOH_IO_EPOLL };
+
+/* All zero is a good start: the defaults are in the comments. */
+typedef struct noh_listen_options {
+	const char *bind;                 /* address; NULL: 127.0.0.1                               */
+	int         resp_port;            /* 0: 7411; -1: no TCP                                    */
+	const char *unix_path;            /* NULL: no Unix socket                                   */
+	int         io;                   /* NOH_IO_AUTO: io_uring where it works, else epoll       */
+	uint32_t    max_connections;      /* 0: 10 000                                              */
+	uint32_t    max_args;             /* arguments of one command; 0: 65 536                    */
+	uint32_t    max_arg_bytes;        /* of one argument; 0: 1 MiB                              */
+	uint32_t    max_command_bytes;    /* of a whole command; 0: 16 MiB                          */
+	uint32_t    max_inline_bytes;     /* of an inline command; 0: 64 KiB                        */
+	uint32_t    max_pipeline;         /* unanswered commands of a connection, then it is not read
+					     further; 0: 4096                                       */
+	uint32_t    max_output_bytes;     /* not taken by the client; not read further beyond it, and closed
+					     if it does not take any for timeout_ms; 0: 16 MiB      */
+	uint32_t    timeout_ms;           /* of a client that stops in the middle of something;
+					     0: 30 000                                              */
+	uint32_t    idle_ms;              /* of one that says nothing at all; 0: never              */
+	uint32_t    call_ms;              /* until a command is answered TIMEOUT; 0: 30 000         */
+	int         durability;           /* of commands that do not say: NOH_DISK, NOH_MEMORY      */
+	bool        may_shutdown;         /* SHUTDOWN calls on_shutdown                             */
+	void      (*on_shutdown)(void *user);
+	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell
+					     beside their own; kept                                 */
+	void       *user;
+} noh_listen_options;
+
+/* Before noh_start: opens the sockets; served from noh_start on. NOH_OK, NOH_EINVAL, NOH_ESYSTEM (the sentence
+ * names the address), NOH_ENOMEM, NOH_ESTOPPED. */
+NOH_API int noh_listen(noh_box *box, const noh_listen_options *options);
+
+/* Who may use it: any time, also while it runs; replaces those before. With none, everybody may do all. token is
+ * the SHA-256 of the user's secret. */
+typedef struct noh_account {
+	const char *name;
+	int         role;
+	uint8_t     token[32];
+} noh_account;
+NOH_API int noh_set_accounts(noh_box *box, const noh_account *accounts, size_t count);
+
+typedef struct noh_net_stats {
+	const char *io;                   /* "io_uring", "epoll"; "" if it does not listen          */
+	uint64_t connections, accepted, refused, closed_slow;
+	uint64_t commands, errors, bytes_in, bytes_out;
+} noh_net_stats;
+NOH_API int noh_get_net_stats(noh_box *box, noh_net_stats *stats);
 
 #ifdef __cplusplus
 }
