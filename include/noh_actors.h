@@ -14,7 +14,8 @@
  *
  * Bodies and answers are these structs, in the byte order of the machine. Where two forms are named, the
  * length tells them apart. Whoever sends a body of another length, with an unknown flag, a reserved field
- * that is not 0 or a number outside its range gets NOH_EFAILED and a sentence, and nothing has happened.
+ * that is not 0 or a number outside its range gets NOH_EINVAL, the log names the message, and nothing has
+ * happened.
  *
  * Every answer begins with an outcome. Anything but ..._OK says what stood in the way; then nothing was
  * changed, and the other fields hold what their comments say, or 0. An outcome is an answer like any other:
@@ -160,11 +161,13 @@ enum {
 	NOH_INVENTORY_FORGOTTEN = 7,       /* COMMIT, RELEASE: it ended so long ago that nobody knows how */
 	NOH_INVENTORY_BAD_AMOUNT = 8,      /* RESTOCK, RESERVE: not above 0; SET: below 0             */
 	NOH_INVENTORY_OVERFLOW = 9,        /* RESTOCK, SET: one of the sums is beyond 63 bits         */
-	NOH_INVENTORY_BELOW_RESERVED = 10  /* SET: fewer than are reserved                            */
+	NOH_INVENTORY_BELOW_RESERVED = 10, /* SET: fewer than are reserved                            */
+	NOH_INVENTORY_TOO_MANY = 11        /* RESERVE: NOH_INVENTORY_HOLDS_MAX holds are open         */
 };
 
 #define NOH_INVENTORY_KEPT_MS  (INT64_C(24) * 3600 * 1000)
 #define NOH_INVENTORY_KEPT     100000
+#define NOH_INVENTORY_HOLDS_MAX 1000000
 #define NOH_INVENTORY_TTL_MAX  (INT64_MAX / 2)
 #define NOH_INVENTORY_PAGE_MAX 1000
 
