@@ -170,16 +170,76 @@ static void answer(void *arg, struct port *p, uint64_t token, uint64_t due, int 
 		park_wake(&box->sched.workers[owner].shared.park);
 }
 
-static int step(void *arg, uint32_t worker, const struct request *parts, uint32_t n, uint32_t timeout_ms,
+/* What a step's answer finds its way back by. */
+struct stepping {
+	noh_box *box;
+	uint64_t token;
+	size_t   bytes;
+};
+
+static void step_done(void *user, int status, const noh_part_answer *answers, size_t count)
+{
+	struct stepping *st = user;
+	noh_box *box = st->box;
+	uint32_t owner = token_worker(st->token);
+	struct net *n = load_acquire(&box->server->nets[owner]);
+	struct worker *self = sched_self();
+	struct net_part parts[NOH_STEP_PARTS];
+
+	for (size_t i = 0; i < count; i++)
+		parts[i] = (struct net_part){ status < 0 && answers[i].status == NOH_OK ? status : answers[i].status,
+					      (uint32_t)answers[i].len, answers[i].body };
+	if (self && self->fixed.sched == &box->sched && self->fixed.index == owner)
+		net_answer_parts(n, st->token, 0, status, parts, (uint32_t)count);
+	else if (net_answer_parts_late(n, st->token, 0, status, parts, (uint32_t)count))
+		park_wake(&box->sched.workers[owner].shared.park);
+	mem_free(st, st->bytes);
+}
+
+static const char *const prefixes[] = { "", "counter:", "inventory:" };
+
+/* The step's own gate holds the answer until it is on disk. */
+static int step(void *arg, uint32_t worker, const struct request *requests, uint32_t n, uint32_t timeout_ms,
 		uint64_t token)
 {
-	(void)arg;
+	noh_box *box = arg;
+	noh_call_options o = { timeout_ms, requests->durability, requests->key, requests->key_len };
+	size_t bytes = sizeof(struct stepping) + n * sizeof(noh_part);
+	struct stepping *st;
+	noh_part *parts;
+	char *text;
+	int rc;
+
 	(void)worker;
-	(void)parts;
-	(void)n;
-	(void)timeout_ms;
-	(void)token;
-	return NOH_EINVAL;
+	if (n > NOH_STEP_PARTS)
+		return error_set(NOH_ETOOBIG, "a step over %u actors: at most %d", n, NOH_STEP_PARTS);
+	if (box->server->o.durability == NOH_MEMORY)
+		o.durability = NOH_MEMORY;
+	for (uint32_t i = 0; i < n; i++)
+		bytes += strlen(prefixes[requests[i].type]) + requests[i].id_len + 1;
+	st = mem_alloc(bytes);
+	if (!st)
+		return error_set(NOH_ENOMEM, "no memory for a step over %u actors", n);
+	*st = (struct stepping){ box, token, bytes };
+	parts = (noh_part *)(void *)(st + 1);
+	text = (char *)(parts + n);
+	for (uint32_t i = 0; i < n; i++) {
+		size_t name_len = strlen(prefixes[requests[i].type]);
+
+		parts[i] = (noh_part){ text, requests[i].kind, requests[i].body, requests[i].len };
+		memcpy(text, prefixes[requests[i].type], name_len);
+		memcpy(text + name_len, requests[i].id, requests[i].id_len);
+		text[name_len + requests[i].id_len] = 0;
+		if (memchr(text, 0, name_len + requests[i].id_len)) {
+			mem_free(st, bytes);
+			return error_set(NOH_EADDRESS, "a key with a NUL byte in it");
+		}
+		text += name_len + requests[i].id_len + 1;
+	}
+	rc = noh_step_then(box, parts, n, &o, step_done, st);
+	if (rc != NOH_OK)
+		mem_free(st, bytes);
+	return rc;
 }
 
 /* ── the network's part of a pass: sched.h ── */
