@@ -118,10 +118,10 @@ static int deliver_system(struct worker *w, const struct named *who, const struc
 	if (rc != NOH_OK)
 		return rc;
 	if (!c)
-		return NOH_ENOACTOR;
+		return error_set(NOH_ENOACTOR, "%.*s is not active", (int)a->address_len, a->address);
 	n = node_take(p, on ? SYS_ACTIVATE : SYS_DEACTIVATE);
 	if (!n)
-		return NOH_ENOMEM;
+		return error_set(NOH_ENOMEM, "no memory for another call");
 	n->token = a->token;
 	n->status = a->op == REQUEST_DEACTIVATE_FORCE;
 	sched_sys(p, c, gen, n);
@@ -138,17 +138,20 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 	struct named who;
 	int rc;
 
-	if (!a->type)
-		return birth_name(&w->mine.port, a->address, a->address_len, &who) == NOH_OK ? NOH_EADDRESS
-											   : NOH_ENOTYPE;
-	name(a, &who);
+	rc = a->type ? NOH_OK : birth_name(&w->mine.port, a->address, a->address_len, &who);
+	if (rc != NOH_OK)
+		return rc;
+	if (a->type)
+		name(a, &who);           /* else: "type/id" */
+	else
+		a->type = who.type;
 	if (a->op != REQUEST_CALL && a->op != REQUEST_SEND)
 		return deliver_system(w, &who, a);
 	rc = api_check(&box->sched, a->type, &out);
 	if (rc != NOH_OK)
 		return rc;
 	if (!api_set_body(&e.msg, &out))
-		return NOH_ENOMEM;
+		return error_set(NOH_ENOMEM, "no memory for a message of %u bytes", a->len);
 	rc = deliver_message(w, &who, &e);
 	if (rc != NOH_OK)
 		msg_free_body(&e.msg);
