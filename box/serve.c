@@ -27,8 +27,10 @@ static struct type *type_of(noh_box *box, const struct arrival *a)
 	case TYPE_IN_ADDRESS:
 		break;
 	}
+	/* Anything out of the ordinary is looked at when it is delivered. */
 	colon = memchr(a->address, ':', a->address_len);
-	return colon ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
+	return colon && colon + 1 < a->address + a->address_len
+		       ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
 }
 
 static void prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n)
@@ -262,7 +264,20 @@ static int on_open(void *arg, uint32_t worker)
 	return 0;
 }
 
-static uint32_t on_read(void *arg, uint32_t worker) { return net_read(net_at(arg, worker)); }
+#define FEW_CLIENTS 2
+
+static uint32_t on_read(void *arg, uint32_t worker)
+{
+	struct worker *w = &((noh_box *)arg)->sched.workers[worker];
+	struct net *n = net_at(arg, worker);
+	uint32_t work = net_read(n);
+
+	/* A lone client that was just answered asks again soon: worth a longer look before sleeping. */
+	w->mine.crowded = load_relaxed(&n->shown.connections) > FEW_CLIENTS;
+	w->mine.answered |= work && !w->mine.crowded;
+	return work;
+}
+
 static uint32_t on_write(void *arg, uint32_t worker) { return net_write(net_at(arg, worker)); }
 static void on_submit(void *arg, uint32_t worker) { net_submit(net_at(arg, worker)); }
 static bool on_ready(void *arg, uint32_t worker) { return net_ready(net_at(arg, worker)); }

@@ -206,8 +206,9 @@ struct worker {
 		struct cell    **receivers;        /* of the turn's effects, if they are recorded  */
 		uint32_t         receiver_room;
 		bool             read_only;        /* the disk was full when this turn began       */
-		bool             answered;         /* answers have left the gate since it last slept */
+		bool             answered;         /* few callers were answered since it last slept: they will ask again */
 		bool             networked;        /* it has sockets                                 */
+		bool             crowded;          /* and many who use them                          */
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
