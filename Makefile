@@ -67,7 +67,7 @@ $(OUT)/noh: $(call obj,$(SRC) $(CLI))
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call obj,$(SRC)) $(call obj,$(wildcard tests/lib/*.c))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(patsubst %.c,$(OUT)/%,$(filter tests/bench/%,$(TESTS))): $(OUT)/%: $(OUT)/%.o \
-		$(call obj,$(SRC) $(wildcard tests/lib/*.c bench/*.c) tools/cli.c)
+		$(call obj,$(SRC) $(wildcard tests/lib/*.c bench/*.c) tools/cli.c tests/bench/tiny_server.c)
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call obj,$(SRC) $(wildcard tests/lib/*.c) $(SIM))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(WRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
