@@ -279,6 +279,8 @@ static bool all_done(const struct load_thread *t)
 {
 	if (t->busy > 0 || (!t->stopping && t->budget > 0))
 		return false;
+	if (t->interval > 0 && t->budget > 0 && due_at(t, t->next) < t->end)
+		return false;                             /* woke late: the last ones are still to be begun */
 	if (t->interval > 0)
 		for (unsigned i = 0; i < t->senders; i++)
 			if (t->conns[i].owed > 0)
