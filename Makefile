@@ -15,7 +15,7 @@ OPT     := $(if $(SAN),-O1 -fsanitize=$(sanflag) -fno-omit-frame-pointer -DNOH_S
 WARN    := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 CFLAGS  += -std=c11 -D_GNU_SOURCE -I. -Iinclude $(if $(filter thread,$(SAN)),-I$(OUT)/shim -DCK_USE_CC_BUILTINS=1) \
            $(OPT) -g -fPIC -fvisibility=hidden -pthread $(WARN)
-LIBS    := -lck -llmdb -luring -lxxhash $(if $(SAN),,-ljemalloc) -lm -pthread
+LIBS    := -lck -llmdb -luring -lxxhash -lcrypto $(if $(SAN),,-ljemalloc) -lm -pthread
 PARTS   := core mailbox sched persist net box actors
 SRC     := $(wildcard $(PARTS:%=%/*.c))
 CLI     := $(wildcard tools/*.c bench/*.c)
@@ -71,6 +71,11 @@ $(patsubst %.c,$(OUT)/%,$(filter tests/bench/%,$(TESTS))): $(OUT)/%: $(OUT)/%.o 
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call obj,$(SRC) $(wildcard tests/lib/*.c) $(SIM))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(WRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
+# The commands alone, behind a fake connection (tests/net/fake_net.c).
+FAKED   := $(filter tests/net/command%,$(wildcard tests/net/*.c))
+FAKING  := $(wildcard core/*.c net/command*.c) $(addprefix net/,names.c out.c resp_read.c session.c status.c) tests/net/fake_net.c
+$(patsubst %.c,$(OUT)/%,$(FAKED)): %: %.o $(call obj,$(FAKING) $(wildcard tests/lib/*.c))
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 # The simulator: a build of its own, with the planted bugs that it must find (core/plant.h).
 SIMBOX  := $(wildcard tests/sim/box/*.c) $(filter tests/sim/disk_% tests/sim/lmdb_%,$(SIM))
 SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit
@@ -99,6 +104,7 @@ $(OUT)/noh.pc: include/noh.h Makefile
 install: all lib
 	install -D -m755 $(OUT)/noh $(DESTDIR)$(PREFIX)/bin/noh
 	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
+	install -D -m644 include/noh_actors.h $(DESTDIR)$(PREFIX)/include/noh_actors.h
 	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(PREFIX)/lib/libnoh.a
 	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.$(VERSION)
 	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.0
@@ -107,4 +113,4 @@ install: all lib
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(OUT)/noh.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/noh.pc
 clean:
 	rm -rf out
--include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM)) $(call simobj,$(SRC) $(SIMBOX)))
+-include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM) $(FAKED) $(FAKING)) $(call simobj,$(SRC) $(SIMBOX)))

@@ -235,6 +235,9 @@ typedef struct noh_type {
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
 NOH_API int noh_register(noh_box *box, const noh_type *type);
 
+/* The number of the message kind of this name; the type has a table of kinds. Any thread. NOH_ENOTYPE, NOH_EKIND. */
+NOH_API int noh_kind_number(noh_box *box, const char *type, const char *name);
+
 /* ── 4 from any thread ───────────────────────────────────────────────────────────────────────
  * Addresses are "type:id", split at the first colon ("type/id" means the same if there is no
  * colon before the slash); at most 255 bytes, no NUL, id not empty. */
@@ -332,6 +335,11 @@ NOH_API const char *noh_id(noh_turn *turn);              /* "id"                
 NOH_API void       *noh_user(noh_turn *turn);            /* user of the type                    */
 NOH_API uint64_t    noh_now_ms(noh_turn *turn);          /* one instant for the whole turn;
 							    monotonic, not wall-clock time     */
+NOH_API uint64_t    noh_wall_ms(noh_turn *turn);         /* the same instant since 1970: the system's clock
+							    is asked when the box starts, and from then
+							    on runs with the monotonic one: it never
+							    jumps while the box runs. Schedules go
+							    by it across a restart              */
 NOH_API bool        noh_cancelled(noh_turn *turn);       /* the box is stopping: finish soon    */
 
 /* The state, to change or only to look at. The first noh_state of a turn makes a copy that becomes
