@@ -1,7 +1,7 @@
 # make            build out/plain/noh        make run     build, then a one-minute demonstration
 # make test       everything CI runs         make T=mailbox test    only tests whose path has "mailbox"
 # make stress     minutes of it              make fuzz    fuzz the parsers (minutes)
-# make bench      numbers; idle machine      make bench-peers       the same beside CAF, Erlang, Go, Tokio
+# make bench      numbers; idle machine      make bench-peers       beside CAF, Erlang, Go, Tokio, Redis ...
 # make lib        libnoh.a .so noh.pc        make install PREFIX=/usr/local
 # make sim        the simulator: noh sim     noh sim --seed 42 --loud      one seed, step by step
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well

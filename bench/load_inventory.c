@@ -171,7 +171,7 @@ static void remember_winner(struct load_thread *t, const struct reply *r)
 
 static bool says_sold_out(const char *text)
 {
-	return strcasestr(text, "stock") != NULL || strcasestr(text, "available") != NULL;
+	return strncmp(text, "OUTOFSTOCK", 10) == 0;
 }
 
 void inventory_reply(struct load_thread *t, struct load_conn *c, const struct load_slot *slot)
