@@ -120,14 +120,39 @@ static void put_timers(struct sink *k, const struct noh_turn *t, const struct ex
 		(void)list_timers(t, x, at);
 }
 
+/* Has the turn changed the same entry once more? */
+static bool changed_again(const struct kv_change *list, uint32_t i, uint32_t count)
+{
+	const struct kv_node *key = list[i].before;
+
+	for (uint32_t j = i + 1; j < count; j++) {
+		const struct kv_node *after = list[j].after;
+
+		if (list[i].after ? list[j].before == list[i].after
+				  : !list[j].before && after->head == key->head && after->klen == key->klen &&
+				    memcmp(kv_key(after), kv_key(key), key->klen) == 0)
+			return true;
+	}
+	return false;
+}
+
+#define FEW_CHANGES 32           /* are compared with each other; of more each is looked up */
+
+/* Every entry that changed, as it is at the end of the turn: with few changes, once. */
 static void put_entries(struct sink *k, const struct noh_turn *t, const struct ext *x)
 {
 	const struct kv_log *log = &t->kv_log;
 	const struct kv_change *list = log->more ? log->more : log->few;
+	bool few = log->count <= FEW_CHANGES;
 
 	for (uint32_t i = 0; i < log->count; i++) {
 		const struct kv_node *any = list[i].after ? list[i].after : list[i].before;
-		const struct kv_node *now = kv_get(&x->kv, kv_key(any), any->klen);
+		const struct kv_node *now = list[i].after;
+
+		if (few && changed_again(list, i, log->count))
+			continue;
+		if (!few)
+			now = kv_get(&x->kv, kv_key(any), any->klen);
 		void *value = put(k, now ? PART_PUT : PART_DELETE, kv_key(any), any->klen,
 				  now ? now->vlen : 0);
 
