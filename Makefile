@@ -96,6 +96,7 @@ $(OUT)/noh.pc: include/noh.h Makefile
 install: all lib
 	install -D -m755 $(OUT)/noh $(DESTDIR)$(PREFIX)/bin/noh
 	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
+	install -D -m644 include/noh_actors.h $(DESTDIR)$(PREFIX)/include/noh_actors.h
 	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(PREFIX)/lib/libnoh.a
 	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.$(VERSION)
 	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.0

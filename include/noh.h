@@ -332,6 +332,11 @@ NOH_API const char *noh_id(noh_turn *turn);              /* "id"                
 NOH_API void       *noh_user(noh_turn *turn);            /* user of the type                    */
 NOH_API uint64_t    noh_now_ms(noh_turn *turn);          /* one instant for the whole turn;
 							    monotonic, not wall-clock time     */
+NOH_API uint64_t    noh_wall_ms(noh_turn *turn);         /* the same instant since 1970: the system's clock
+							    is asked when the box starts, and from then
+							    on runs with the monotonic one: it never
+							    jumps while the box runs. Schedules go
+							    by it across a restart              */
 NOH_API bool        noh_cancelled(noh_turn *turn);       /* the box is stopping: finish soon    */
 
 /* The state, to change or only to look at. The first noh_state of a turn makes a copy that becomes

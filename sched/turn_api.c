@@ -20,6 +20,11 @@ uint64_t noh_now_ms(noh_turn *t)
 	return t->so_far.now_ms;
 }
 
+uint64_t noh_wall_ms(noh_turn *t)
+{
+	return noh_now_ms(t) + t->sched->wall_offset_ms;
+}
+
 noh_actor noh_self(noh_turn *t)
 {
 	return ref_make(cell_number(t->sched, t->cell), load_relaxed(&t->cell->mailbox.gen));

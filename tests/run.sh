@@ -156,17 +156,17 @@ only_noh() {   # nm...: lists noh_* and nothing else
 	echo "these symbols are visible as well:" $others
 	return 1
 }
-declared() { sed -n 's/^NOH_API[^(]*[ *]\(noh_[a-z_]*\)(.*/\1/p' include/noh.h | sort -u; }
+declared() { sed -n 's/^NOH_API[^(]*[ *]\(noh_[a-z_]*\)(.*/\1/p' include/noh*.h | sort -u; }
 all_exported() {
 	comm -23 <(declared) <(nm -D --defined-only "$1" | awk '{ print $NF }' | sort -u) > "$tmp/lacking"
 	[ ! -s "$tmp/lacking" ] && return
-	echo "declared in noh.h, but not in the library:" $(cat "$tmp/lacking")
+	echo "declared in include/, but not in the library:" $(cat "$tmp/lacking")
 	return 1
 }
 staged_install() {   # into DESTDIR for another prefix, as a packager does
 	run_make install DESTDIR="$tmp/dest" PREFIX=/usr || return
 	local f
-	for f in bin/noh include/noh.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
+	for f in bin/noh include/noh.h include/noh_actors.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
 		[ -e "$tmp/dest/usr/$f" ] || { echo "$f was not installed"; return 1; }
 	done
 	grep -qx 'prefix=/usr' "$tmp/dest/usr/lib/pkgconfig/noh.pc" || { echo "noh.pc names another prefix"; return 1; }
@@ -200,7 +200,7 @@ install_stage() {
 		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/durable, again" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/counter, static" static_example
-		has g++ && check "noh.h in C++" g++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ include/noh.h
+		has g++ && check "noh.h and noh_actors.h in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h
 	fi
 	unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 	close_stage
