@@ -99,7 +99,7 @@ const struct setting settings_table[SETTINGS] = {
 		.least = 16 * MIB, .most = 64 * TIB, .or_zero = true, .restart = true,
 		.help = "Memory for actors; above it the coldest go back to storage; 0: no limit." },
 	[SET_MAX_ACTORS] = { .section = "box", .key = "max_actors", .flag = "max-actors", .type = SETTING_NUMBER,
-		.alias = { "ACTOR_MAX_PER_NODE" }, .preset = "0", .least = 1000, .most = UINT64_C(1) << 31,
+		.alias = { "ACTOR_MAX_PER_NODE" }, .preset = "0", .least = 100, .most = UINT64_C(1) << 31,
 		.or_zero = true, .restart = true,
 		.help = "Actors in memory at once; 0: as many as fit." },
 	[SET_MAX_MESSAGE] = { .section = "box", .key = "max_message", .flag = "max-message", .type = SETTING_SIZE,
@@ -117,7 +117,7 @@ const struct setting settings_table[SETTINGS] = {
 		.preset = "300s", .least = 100, .most = 30 * DAY, .restart = true,
 		.help = "After this an actor that nobody needs goes back to storage." },
 	[SET_ACTOR_MAILBOX] = { .section = "actors", .key = "mailbox_capacity", .flag = "mailbox-capacity",
-		.alias = { "ACTOR_DEFAULT_MAILBOX_CAPACITY" }, .type = SETTING_NUMBER, .preset = "100", .least = 1,
+		.alias = { "ACTOR_DEFAULT_MAILBOX_CAPACITY" }, .type = SETTING_NUMBER, .preset = "4096", .least = 1,
 		.most = 1u << 20, .restart = true,
 		.help = "Messages that may wait for one actor." },
 

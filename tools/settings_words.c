@@ -64,7 +64,10 @@ static void help_line(const struct setting *t)
 	choices(words, sizeof words, t, "|");
 	if (t->choices)
 		take = words;
-	snprintf(left, sizeof left, "--%s%s%s", t->flag, *take ? " " : "", take);
+	if (t->type == SETTING_BOOL && strcmp(t->preset, "true") == 0)
+		snprintf(left, sizeof left, "--%s=true|false", t->flag);     /* alone it would change nothing */
+	else
+		snprintf(left, sizeof left, "--%s%s%s", t->flag, *take ? " " : "", take);
 	snprintf(text, sizeof text, "%s%s%s%s", t->help, *t->preset ? " [" : "", t->preset, *t->preset ? "]" : "");
 	printf("  %-*s", HELP_AT - 2, left);
 	if (strlen(left) >= HELP_AT - 2)
@@ -78,7 +81,8 @@ void settings_print_help(void)
 	for (unsigned c = 0; c < SECTIONS; c++) {
 		printf("\n%s\n", sections[c].about);
 		for (unsigned i = 0; i < SETTINGS; i++)
-			if (settings_table[i].flag && strcmp(settings_table[i].section, sections[c].name) == 0)
+			if (settings_table[i].flag && !settings_table[i].ignored &&
+			    strcmp(settings_table[i].section, sections[c].name) == 0)
 				help_line(&settings_table[i]);
 	}
 }
