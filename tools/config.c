@@ -98,7 +98,7 @@ static int show_main(struct cli_args *args)
 	bool json = false;
 
 	settings_init(&s, config_say, "config show");
-	while (cli_next(args)) {
+	while (s.errors == 0 && cli_next(args)) {
 		if (!args->name)
 			settings_wrong(&s, "one word too many: \"%.60s\"", args->value);
 		else if (strcmp(args->name, "json") == 0)

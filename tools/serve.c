@@ -250,7 +250,7 @@ int serve_main(int argc, char **argv)
 
 	s.began_ns = cli_now_ns();
 	settings_init(&s.settings, config_say, "serve");
-	while (cli_next(&args)) {
+	while (s.settings.errors == 0 && cli_next(&args)) {
 		if (args.name && strcmp(args.name, "help") == 0) {
 			settings_free(&s.settings);
 			return help();
