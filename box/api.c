@@ -60,7 +60,7 @@ static int shed(struct port *p, struct type *t, const struct msg *m)
 }
 
 /* Into the mailbox, by its full mode. m's body is the mailbox's if this is NOH_OK. */
-static int push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
+int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
 {
 	struct type *t = cell_type(p->sched, c);
 
@@ -87,7 +87,7 @@ static int push(struct port *p, struct cell *c, uint32_t gen, const struct msg *
 }
 
 /* A key, or an answer that need not wait, go in an envelope. */
-static bool set_body(struct msg *m, const struct outgoing *out)
+bool api_set_body(struct msg *m, const struct outgoing *out)
 {
 	const noh_call_options *o = out->options;
 	size_t key = o && o->key ? o->key_len : 0;
@@ -117,12 +117,22 @@ static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct 
 
 	if (rc != NOH_OK)
 		return rc;
-	if (!set_body(&m, out))
+	if (!api_set_body(&m, out))
 		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", out->len);
-	rc = push(p, c, gen, &m);
+	rc = api_push(p, c, gen, &m);
 	if (rc != NOH_OK)
 		msg_free_body(&m);
 	return rc;
+}
+
+int api_check(struct sched *s, struct type *t, const struct outgoing *out)
+{
+	if (t->refused)
+		return error_set(t->refused, "type %s is refused: its stored actors are of a version that no "
+				 "migration leads from; see the log of the start, or run noh check", t->name);
+	if (!t->durable && out->options && out->options->key)
+		return error_set(NOH_EINVAL, "an idempotency key needs a durable type, and %s is not", t->name);
+	return check_message(s, t, out->kind, out->len);
 }
 
 /* An actor may go back to storage between look-up and push: look it up again. */
@@ -138,13 +148,8 @@ int api_send(noh_box *box, const char *address, const struct outgoing *out)
 
 	/* A message that will be refused makes no cell. */
 	t = rc == NOH_OK ? sched_find_type(s, a.type, a.type_len) : NULL;
-	if (t && t->refused)
-		return error_set(t->refused, "type %s is refused: its stored actors are of a version that no "
-				 "migration leads from; see the log of the start, or run noh check", t->name);
-	if (t && !t->durable && out->options && out->options->key)
-		return error_set(NOH_EINVAL, "an idempotency key needs a durable type, and %s is not", t->name);
 	if (t)
-		rc = check_message(s, t, out->kind, out->len);
+		rc = api_check(s, t, out);
 	if (rc != NOH_OK)
 		return rc;
 	p = open_port(box);
@@ -468,4 +473,16 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 	*cursor = n < end ? n : 0;
 	*count = got;
 	return NOH_OK;
+}
+
+int noh_kind_number(noh_box *box, const char *type, const char *name)
+{
+	struct type *t = sched_find_type(&box->sched, type, strlen(type));
+
+	if (!t)
+		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
+	for (uint32_t i = 0; i < t->pub.kind_count; i++)
+		if (t->pub.kinds[i].name && strcmp(t->pub.kinds[i].name, name) == 0)
+			return (int)i;
+	return error_set(NOH_EKIND, "type %s has no message kind \"%s\"", type, name);
 }

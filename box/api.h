@@ -19,6 +19,9 @@ int api_running(noh_box *box);
 int api_may_block(const char *what);
 uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms);
 int api_call_result(const char *address, int status, size_t len, size_t room, bool wanted);
+int api_check(struct sched *s, struct type *t, const struct outgoing *out);   /* may it be sent at all? */
+bool api_set_body(struct msg *m, const struct outgoing *out);
+int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
 int api_send(noh_box *box, const char *address, const struct outgoing *out);
 int api_send_until(noh_box *box, const char *address, const struct outgoing *out, uint64_t until_ns);
 

@@ -304,6 +304,7 @@ int noh_start(noh_box *box)
 	if (rc != NOH_OK)
 		return rc;
 	box->stepped = false;
+	box_net_start(box);
 	box->threads = mem_alloc((s->worker_count + 1) * sizeof *box->threads);
 	for (uint32_t i = 0; box->threads && i <= s->worker_count; i++) {
 		bool worker = i < s->worker_count;
@@ -344,7 +345,7 @@ static uint64_t turns(struct sched *s)
  * only deadlines of asks can still start something. */
 static bool quiet(struct sched *s)
 {
-	if (load_seq_cst(&s->sleepers) != s->worker_count)
+	if (load_seq_cst(&s->sleepers) != s->worker_count || (s->net.arg && !s->net.idle(s->net.arg)))
 		return false;
 	for (uint32_t i = 0; i < s->worker_count; i++)
 		if (inbox_has(&s->workers[i].shared.inbox) || runq_length(&s->workers[i].runq) ||
@@ -381,6 +382,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 		return error_set(NOH_EINTURN, "noh_stop blocks: not inside a turn");
 	if (load_relaxed(&box->phase) != BOX_RUNNING)
 		return error_set(NOH_ESTOPPED, "the box is not running");
+	box_net_stop(box);
 	store_seq_cst(&s->stopping, 1);
 	for (uint32_t i = 0; i < OUTSIDE_PORTS; i++)      /* who came before the flag may finish */
 		while (load_seq_cst(&s->outside[i].busy))
@@ -415,6 +417,7 @@ void noh_close(noh_box *box)
 		(void)box_disk_stop(box, false);
 	}
 	sched_close(&box->sched);
+	box_net_close(box);
 	box_disk_close(box);
 	store_close(box->store);
 	mem_free(box->threads, 0);

@@ -38,10 +38,14 @@ struct box_disk {
 	bool            woken;           /* keeper: who has messages from before was woken         */
 };
 
+struct server;
+
 struct noh_box {
 	struct sched   sched;
 	struct store  *store;            /* in memory: of volatile types                           */
 	struct box_disk disk;
+	struct server  *server;          /* NULL: it does not listen                               */
+	struct type    *counter, *inventory;   /* of plain keys; NULL: not registered              */
 	bool            no_uring;
 	pthread_t     *threads;          /* workers, then the watchdog */
 	uint32_t       thread_count;
@@ -63,6 +67,11 @@ int box_open(noh_box **box, const noh_options *options, const struct box_seams *
 /* For tests and the simulator: everything of noh_start but the threads; the caller runs
  * sched_pass(&box->sched.workers[i]) himself, with sched_set_self around it. */
 int box_start_stepped(noh_box *box);
+
+/* serve.c - the network. */
+void box_net_start(noh_box *box);                            /* types are known; before the threads */
+void box_net_stop(noh_box *box);
+void box_net_close(noh_box *box);                            /* no thread runs                      */
 
 /* disk.c - the durable side, in the order of a box's life. */
 int  box_disk_open(noh_box *box, const noh_options *o);      /* recovers; before types are known */

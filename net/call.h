@@ -56,7 +56,8 @@ struct request {
 	bool        no_wait;       /* REQUEST_SEND with ACK none: answered before it is even accepted  */
 };
 
-/* The answer of one of them: status is NOH_OK or why there is none; body is aligned to 8. */
+/* The answer of one of them: status is NOH_OK or why there is none; body is aligned to 8. Without an answer it
+ * is empty, or a sentence about this very case (noh_fail's, or what noh_why told). */
 struct part {
 	int         status;
 	uint32_t    len;
@@ -77,6 +78,9 @@ void call_step(struct call *c, const struct request *requests, uint32_t n, forma
 
 /* "-MAILBOXFULL ..." and the like for status < 0 or NOH_FULL: the stable first words of CONVENTIONS. */
 void out_status(struct out *o, int status);
+
+/* The same of a part without an answer, with the sentence in its body, if it has one, instead of ours. */
+void out_part_status(struct out *o, const struct part *part);
 
 noh_box *call_box(struct call *c);       /* for what never blocks: noh_get_stats, noh_get_status, noh_list */
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define OUT_ERROR_MAX 512
+
 struct out {
 	char    *bytes;
 	size_t   len, room;
@@ -25,7 +27,8 @@ void out_bytes(struct out *o, const void *bytes, size_t len);     /* as they are
 void out_int(struct out *o, int64_t n);                           /* :n              */
 void out_simple(struct out *o, const char *text);                 /* +text           */
 void out_error(struct out *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
-                                                                  /* -ERR text; CR and LF become spaces */
+                                   /* "-ERR text"; a format that begins with '-' brings its own first word:
+                                      "-NOAUTH ..."; at most OUT_ERROR_MAX bytes; CR and LF become spaces */
 void out_bulk(struct out *o, const void *bytes, size_t len);      /* $len            */
 void out_text(struct out *o, const char *text);                   /* bulk of a C string */
 void out_bulk_int(struct out *o, int64_t n);                      /* a number as bulk: GET's answer */

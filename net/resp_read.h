@@ -2,7 +2,11 @@
  *
  * Owns     the places of the arguments found so far: offsets, so that the bytes may move between two calls.
  * Threads  one at a time.
- * Never    allocates by what is announced, only by what has arrived; looks at no byte twice because more came.
+ * Never    allocates by what is announced, only by what has arrived; looks at no byte twice because more came
+ *          (the digits of one length excepted: twelve at most).
+ *
+ * Stricter than Redis where leniency helps nobody but an attacker: lengths are plain decimal (no sign, no
+ * leading zero), and CR LF stands where it must. A line of an inline command ends with LF or CR LF.
  */
 #ifndef NOH_NET_RESP_READ_H
 #define NOH_NET_RESP_READ_H
@@ -34,7 +38,8 @@ struct resp_reader {
 	uint32_t room;             /* of places: RESP_ARGS_INSIDE, or allocated                */
 	struct resp_place *places; /* points to inside, or to an allocation                    */
 	struct resp_place inside[RESP_ARGS_INSIDE];
-	const char *why;           /* RESP_BAD: what is wrong, as Redis words it               */
+	const char *why;           /* RESP_BAD: what is wrong, as Redis words it: "Protocol error: ..." */
+	char why_text[40];         /* of the reasons that name a byte                          */
 };
 
 enum resp_result {
@@ -47,8 +52,9 @@ enum resp_result {
 void resp_open(struct resp_reader *r);
 void resp_close(struct resp_reader *r);
 
-/* bytes: the same start as in the last call unless that returned RESP_COMMAND. */
-enum resp_result resp_read(struct resp_reader *r, const char *bytes, size_t len,
+/* bytes: the same start as in the last call unless resp_next was called. They are written to in one case:
+ * the quotes of an inline command are taken out of them when its line is complete. */
+enum resp_result resp_read(struct resp_reader *r, char *bytes, size_t len,
 			   const struct resp_limits *limits);
 
 /* After RESP_COMMAND. */
@@ -57,7 +63,7 @@ static inline struct arg resp_arg(const struct resp_reader *r, const char *bytes
 	return (struct arg){ bytes + r->places[i].at, r->places[i].len };
 }
 
-/* How many bytes the command took; the next one begins there. */
+/* After RESP_COMMAND and RESP_NOTHING: how many bytes it took; the next command begins there. */
 size_t resp_next(struct resp_reader *r);
 
 #endif

@@ -249,30 +249,39 @@ bool birth_enter(struct port *p, struct cell *mine, const struct named *who, str
 	return true;
 }
 
-int sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell, uint32_t *gen)
+int sched_resolve_named(struct port *p, const struct named *who, struct cell **cell, uint32_t *gen, bool *claim)
 {
 	struct sched *s = p->sched;
 	struct looked looked = { .done = true };
 	struct cell *mine, *theirs;
-	struct named who;
-	int rc = birth_name(p, address, len, &who);
+	bool claimed = false;
+	int rc = NOH_OK;
 
-	if (rc != NOH_OK)
-		return rc;
 	epoch_enter(&p->epoch);
-	looked.changes = directory_changes(&s->directory, who.hash);
-	*cell = find(s, &who, gen, &looked.dead);
-	if (!*cell && (rc = birth_make(p, &who, &mine)) == NOH_OK) {
-		bool ok = birth_enter(p, mine, &who, looked, false, &theirs, gen);
+	looked.changes = directory_changes(&s->directory, who->hash);
+	*cell = find(s, who, gen, &looked.dead);
+	if (!*cell && (rc = birth_make(p, who, &mine)) == NOH_OK) {
+		bool ok = birth_enter(p, mine, who, looked, *claim, &theirs, gen);
 
 		*cell = theirs ? theirs : mine;
+		claimed = *claim && ok && !theirs;
 		if (theirs || !ok)
 			birth_unmake(p, cell_number(s, mine));
 		if (!ok)
 			rc = error_set(NOH_ENOMEM, "no memory for the directory");
 	}
 	epoch_leave(&p->epoch);
+	*claim = claimed;
 	return rc;
+}
+
+int sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell, uint32_t *gen)
+{
+	struct named who;
+	bool claim = false;
+	int rc = birth_name(p, address, len, &who);
+
+	return rc == NOH_OK ? sched_resolve_named(p, &who, cell, gen, &claim) : rc;
 }
 
 struct cell *sched_find(struct port *p, const struct address *a, struct type *t, uint64_t hash,

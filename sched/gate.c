@@ -107,9 +107,15 @@ static bool gate_put(struct worker *w, uint64_t due, uint64_t token, int status,
 void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, const void *body,
 		 size_t len)
 {
+	struct sched *s = w->fixed.sched;
+
 	if (PLANT(PLANT_ACK_BEFORE_SYNC) || (PLANT(PLANT_ERROR_UNGATED) && status < 0))
 		due = 0;
-	if (due <= load_relaxed(&w->fixed.sched->durable) || pending_is_ask(w->fixed.sched, token))
+	if (token & TOKEN_OF_NET) {              /* connections have gates of their own */
+		s->net.answer(s->net.arg, &w->mine.port, token, due, status, body, len);
+		return;
+	}
+	if (due <= load_relaxed(&s->durable) || pending_is_ask(s, token))
 		gate_complete(&w->mine.port, token, status, body, len);
 	else if (!gate_put(w, due, token, status, body, len))
 		gate_complete(&w->mine.port, token, NOH_ENOMEM, NULL, 0);
@@ -187,7 +193,8 @@ void sched_durable(struct sched *s, uint64_t epoch)
 		futex_wake_all(&s->durable_event);
 	for (uint32_t i = 0; i < s->worker_count; i++)
 		if (!PLANT(PLANT_LOSE_WAKE_DURABLE) && park_asleep(&s->workers[i].shared.park) &&
-		    load_seq_cst(&s->workers[i].shown.awaits) <= epoch)
+		    (load_seq_cst(&s->workers[i].shown.awaits) <= epoch ||
+		     load_seq_cst(&s->workers[i].shown.net_awaits) <= epoch))
 			park_wake(&s->workers[i].shared.park);
 }
 

@@ -1,9 +1,17 @@
 #include "sched/park.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 void park_sleep(struct park *p, uint64_t timeout_ns)
 {
 	if (load_acquire(&p->asleep))
 		futex_wait(&p->asleep, 1, timeout_ns);
+	store_relaxed(&p->asleep, 0);
+}
+
+void park_awake(struct park *p)
+{
 	store_relaxed(&p->asleep, 0);
 }
 
@@ -13,6 +21,13 @@ bool park_wake(struct park *p)
 
 	if (!load_seq_cst(&p->asleep) || !cas_acq_rel(&p->asleep, &asleep, 0))
 		return false;
-	futex_wake_all(&p->asleep);
+	uint32_t event = load_relaxed(&p->event);
+	uint64_t one = 1;
+
+	if (!event)
+		futex_wake_all(&p->asleep);
+	else
+		while (write((int)event - 1, &one, sizeof one) < 0 && errno == EINTR)
+			;
 	return true;
 }

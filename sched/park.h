@@ -16,6 +16,7 @@
 
 struct park {
 	atomic_u32 asleep;
+	atomic_u32 event;        /* an eventfd + 1: it sleeps in the network, and is woken by this; 0: no */
 };
 
 /* The two seq_cst operations here and those on the work itself (inbox push, inbox look) are in one
@@ -35,6 +36,7 @@ static inline bool park_asleep(struct park *p)
 	return load_seq_cst(&p->asleep) != 0;
 }
 
+void park_awake(struct park *p);                         /* slept elsewhere, by `event` */
 void park_sleep(struct park *p, uint64_t timeout_ns);   /* UINT64_MAX: until woken */
 bool park_wake(struct park *p);                          /* true: it slept */
 

@@ -240,6 +240,7 @@ static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_
 	w->mine.now_ms = w->mine.now_ns / 1000000u;
 	store_relaxed(&w->shown.next_timer_ms, UINT64_MAX);
 	store_relaxed(&w->shown.awaits, UINT64_MAX);
+	store_relaxed(&w->shown.net_awaits, UINT64_MAX);
 	w->mine.scratch = mem_aligned(CACHE_LINE, scratch);
 	w->mine.turn.scratch = w->mine.scratch;
 	return w->mine.scratch && turn_open(w) && port_open(s, &w->mine.port, w) &&

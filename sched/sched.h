@@ -203,6 +203,7 @@ struct worker {
 		uint32_t         receiver_room;
 		bool             read_only;        /* the disk was full when this turn began       */
 		bool             answered;         /* answers have left the gate since it last slept */
+		bool             networked;        /* it has sockets                                 */
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
@@ -215,6 +216,7 @@ struct worker {
 		atomic_u64 slow_turns;         /* counted by the watchdog                          */
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
 		atomic_u64 awaits;             /* epoch its gate waits for; UINT64_MAX: none       */
+		atomic_u64 net_awaits;         /* and its connections                              */
 	} shown;
 	struct runq runq;
 	struct hands hands;
@@ -261,6 +263,24 @@ struct sched_journal {
 	void     (*give)(void *arg);
 };
 
+/* The network, on the workers: box/ connects it. arg NULL: there is none. */
+struct port;
+struct sched_net {
+	void *arg;
+	int      (*open)(void *arg, uint32_t worker);       /* on its thread; what to wake it by + 1; 0: none */
+	uint32_t (*read)(void *arg, uint32_t worker);       /* requests come in, and are delivered        */
+	uint32_t (*write)(void *arg, uint32_t worker);      /* replies go out                             */
+	void     (*submit)(void *arg, uint32_t worker);     /* before the worker blocks elsewhere         */
+	bool     (*ready)(void *arg, uint32_t worker);      /* is there anything to read or write?        */
+	bool     (*pending)(void *arg, uint32_t worker);    /* beside what the sockets have: seq_cst      */
+	void     (*wait)(void *arg, uint32_t worker, uint64_t timeout_ns);
+	bool     (*idle)(void *arg);                        /* nothing was asked that is not answered     */
+	void     (*answer)(void *arg, struct port *p, uint64_t token, uint64_t due, int status,
+			   const void *body, size_t len);
+};
+/* Tokens of the network's own: their answers go to it at once, and it holds them until they are due. */
+#define TOKEN_OF_NET (UINT64_C(1) << 63)
+
 #define TYPES_MAX 1024
 #define OUTSIDE_PORTS 16
 
@@ -270,6 +290,7 @@ struct sched {
 	struct sched_storage storage;          /* in memory                                        */
 	struct sched_storage disk;             /* of durable types                                 */
 	struct sched_journal journal;
+	struct sched_net     net;
 	struct note         *notes;            /* one per worker; NULL: none are taken             */
 	struct crash_list   *crashes;          /* of earlier runs; NULL: none                      */
 	uint64_t             wall_offset_ms;   /* wall-clock time minus the box's, at the start    */
@@ -338,6 +359,10 @@ struct cell *sched_find(struct port *p, const struct address *a, struct type *t,
 			uint32_t *gen);  /* in an epoch section; NULL: not in memory */
 int  sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell,
 		   uint32_t *gen);      /* find or make; never activates */
+/* The same for a name that is known; *claim: if it has to be made, it is BUSY, and the caller's to run; told
+ * if so. */
+struct named;
+int  sched_resolve_named(struct port *p, const struct named *who, struct cell **cell, uint32_t *gen, bool *claim);
 
 /* durable.c */
 void sched_durable(struct sched *s, uint64_t epoch);   /* the journal says so */

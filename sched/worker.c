@@ -138,6 +138,16 @@ static uint32_t let_out(struct worker *w)
 	return n;
 }
 
+/* Who was just answered often asks again: worth a longer look before sleeping, if they are few. */
+static uint32_t read_net(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t n = s->net.read(s->net.arg, w->fixed.index);
+
+	w->mine.answered |= n > 0 && n <= FEW_CALLERS;
+	return n;
+}
+
 uint32_t sched_pass(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
@@ -151,7 +161,11 @@ uint32_t sched_pass(struct worker *w)
 		work += clock_advance(w, w);
 	work += empty_inbox(w, &w->shared.inbox);
 	epoch_enter(&w->mine.port.epoch);        /* once a pass: look-ups inside cost no barrier */
+	if (w->mine.networked)
+		work += read_net(w);
 	work += run_some(w);
+	if (w->mine.networked)
+		work += s->net.write(s->net.arg, w->fixed.index);
 	epoch_leave(&w->mine.port.epoch);
 	work += life_sweep(w);
 	if (__builtin_expect(load_relaxed(&s->stopping) == 2, 0))
@@ -170,6 +184,7 @@ bool sched_has_work(struct worker *w)
 	return inbox_has(&w->shared.inbox) || runq_length(&w->runq) || hands_length(&w->hands) ||
 	       load_seq_cst(&w->shared.spread.offer) ||
 	       load_relaxed(&w->shown.awaits) <= load_seq_cst(&s->durable) ||
+	       (w->mine.networked && s->net.pending(s->net.arg, w->fixed.index)) ||
 	       sched_now_ms(w) >= load_seq_cst(&w->shown.next_timer_ms) ||
 	       (w->fixed.index == 0 &&
 		sched_now_ms(w) / 100 >= load_seq_cst(&s->next_sweep_ds)) ||
@@ -210,7 +225,12 @@ static void sleep_now(struct worker *w)
 		park_cancel(&w->shared.park);
 	} else {
 		count_one(&w->shown.counts.parks, 1);
-		park_sleep(&w->shared.park, sleep_ns(w));
+		if (w->mine.networked) {
+			s->net.wait(s->net.arg, w->fixed.index, sleep_ns(w));
+			park_awake(&w->shared.park);
+		} else {
+			park_sleep(&w->shared.park, sleep_ns(w));
+		}
 		count_one(&w->shown.counts.wakeups, 1);
 	}
 	add_seq_cst(&s->sleepers, UINT32_MAX);
@@ -238,6 +258,7 @@ static bool steal_some(struct worker *w)
 /* True: something came up while spinning. */
 static bool spin(struct worker *w)
 {
+	struct sched *s = w->fixed.sched;
 	uint64_t until = w->mine.now_ns + (w->mine.answered ? SPIN_CALLER_NS : SPIN_NS);
 
 	w->mine.answered = false;
@@ -247,6 +268,8 @@ static bool spin(struct worker *w)
 			if (load_relaxed(&w->shared.inbox.top))
 				return true;
 		}
+		if (w->mine.networked && s->net.ready(s->net.arg, w->fixed.index))
+			return true;
 		if (steal_some(w))
 			return true;
 		tick(w);
@@ -286,6 +309,8 @@ static void journal_here(struct worker *w)
 static void see_to_records(struct worker *w)
 {
 	w->mine.pushed = false;
+	if (w->mine.networked)           /* what may leave leaves before the disk is waited for */
+		w->fixed.sched->net.submit(w->fixed.sched->net.arg, w->fixed.index);
 	if (runq_length(&w->runq) || hands_length(&w->hands))
 		w->fixed.sched->journal.wake(w->fixed.sched->journal.arg);
 	else
@@ -312,6 +337,12 @@ void sched_loop(struct worker *w)
 	struct sched *s = w->fixed.sched;
 
 	sched_set_self(w);
+	if (s->net.arg) {
+		int event = s->net.open(s->net.arg, w->fixed.index);
+
+		store_relaxed(&w->shared.park.event, (uint32_t)event);
+		w->mine.networked = event != 0;
+	}
 	while (load_acquire(&s->stopping) < 3) {
 		bool rests = false;
 		uint32_t work = sched_pass(w);

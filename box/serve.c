@@ -1,0 +1,284 @@
+/* box/serve.c - noh.h, section 8: the network, and the door between it and the actors.
+ *
+ * Requests come in batches. Their addresses are hashed and the memory they will touch is asked for together;
+ * then each is delivered: if its actor is idle the worker that read the request runs the turn at once, from
+ * the receive buffer (turn in place); if it is busy, the message waits in its mailbox.
+ */
+#include "box/api.h"
+#define part net_part
+#include "net/net.h"
+#undef part
+#include "sched/birth.h"
+#include "sched/durable.h"
+
+#include <string.h>
+
+/* ── delivering ── */
+
+static struct type *type_of(noh_box *box, const struct arrival *a)
+{
+	const char *colon;
+
+	switch ((enum request_type)a->named) {
+	case TYPE_COUNTER:
+		return box->counter;
+	case TYPE_INVENTORY:
+		return box->inventory;
+	case TYPE_IN_ADDRESS:
+		break;
+	}
+	colon = memchr(a->address, ':', a->address_len);
+	return colon ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
+}
+
+static void prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n)
+{
+	noh_box *box = arg;
+	struct directory *d = &box->sched.directory;
+	struct cell *cells[ARRIVALS];
+
+	(void)worker;
+	for (uint32_t i = 0; i < n; i++) {
+		list[i].type = type_of(box, &list[i]);
+		list[i].hash = address_hash_text(list[i].address, list[i].address_len, box->sched.seed);
+		directory_fetch(d, list[i].hash);
+	}
+	if (n < 3)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		struct directory_walk walk;
+		uint32_t number;
+
+		directory_walk(d, list[i].hash, &walk);
+		number = directory_next(&walk);
+		cells[i] = number ? cell_at(&box->sched, number) : NULL;
+		__builtin_prefetch(cells[i], 1);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (cells[i])
+			__builtin_prefetch(load_relaxed(&cells[i]->body), 1);
+}
+
+static void name(const struct arrival *a, struct named *who)
+{
+	struct type *t = a->type;
+
+	who->a.type = a->address;
+	who->a.type_len = (uint8_t)t->name_len;
+	who->a.id = a->address + t->name_len + 1;
+	who->a.id_len = (uint8_t)(a->address_len - t->name_len - 1);
+	who->type = t;
+	who->hash = a->hash;
+}
+
+/* Idle: run it here and now. Busy: into its mailbox. */
+static int deliver_message(struct worker *w, const struct named *who, struct effect *e)
+{
+	struct port *p = &w->mine.port;
+	bool in_place = !sched_is_durable(w->fixed.sched) || durable_room(w);
+	struct cell *c;
+	uint32_t gen;
+	bool claimed;
+	int rc;
+
+	do {
+		claimed = in_place;
+		rc = sched_resolve_named(p, who, &c, &gen, &claimed);
+		if (rc != NOH_OK)
+			return rc;
+		if (claimed || (in_place && mailbox_claim(&c->mailbox, gen))) {
+			e->cell = cell_number(w->fixed.sched, c);
+			e->gen = gen;
+			sched_serve_hand(w, e);
+			return NOH_OK;
+		}
+		rc = api_push(p, c, gen, &e->msg);
+	} while (rc == NOH_EGONE);
+	return rc;
+}
+
+static int deliver_system(struct worker *w, const struct named *who, const struct arrival *a)
+{
+	struct port *p = &w->mine.port;
+	bool claim = false, on = a->op == REQUEST_ACTIVATE;
+	struct sysmsg *n;
+	struct cell *c;
+	uint32_t gen;
+	int rc = NOH_OK;
+
+	if (on)
+		rc = sched_resolve_named(p, who, &c, &gen, &claim);
+	else
+		c = sched_find(p, &who->a, who->type, who->hash, &gen);
+	if (rc != NOH_OK)
+		return rc;
+	if (!c)
+		return NOH_ENOACTOR;
+	n = node_take(p, on ? SYS_ACTIVATE : SYS_DEACTIVATE);
+	if (!n)
+		return NOH_ENOMEM;
+	n->token = a->token;
+	n->status = a->op == REQUEST_DEACTIVATE_FORCE;
+	sched_sys(p, c, gen, n);
+	return NOH_OK;
+}
+
+static int deliver(void *arg, uint32_t worker, struct arrival *a)
+{
+	noh_box *box = arg;
+	struct worker *w = &box->sched.workers[worker];
+	noh_call_options options = { .key = a->key, .key_len = a->key_len };
+	struct outgoing out = { a->kind, a->body, a->len, a->token, a->key ? &options : NULL };
+	struct effect e = { .msg = { .kind = a->kind, .reply = a->token } };
+	struct named who;
+	int rc;
+
+	if (!a->type)
+		return birth_name(&w->mine.port, a->address, a->address_len, &who) == NOH_OK ? NOH_EADDRESS
+											   : NOH_ENOTYPE;
+	name(a, &who);
+	if (a->op != REQUEST_CALL && a->op != REQUEST_SEND)
+		return deliver_system(w, &who, a);
+	rc = api_check(&box->sched, a->type, &out);
+	if (rc != NOH_OK)
+		return rc;
+	if (!api_set_body(&e.msg, &out))
+		return NOH_ENOMEM;
+	rc = deliver_message(w, &who, &e);
+	if (rc != NOH_OK)
+		msg_free_body(&e.msg);
+	return rc;
+}
+
+/* ── answers ── */
+
+static void answer(void *arg, struct port *p, uint64_t token, uint64_t due, int status, const void *body,
+		   size_t len)
+{
+	noh_box *box = arg;
+	uint32_t owner = token_worker(token);
+	struct net *n = load_acquire(&box->server->nets[owner]);
+
+	if (p->worker && p->worker->fixed.index == owner)
+		net_answer(n, token, due, status, body, len);
+	else if (net_answer_late(n, token, due, status, body, len))
+		park_wake(&box->sched.workers[owner].shared.park);
+}
+
+static int step(void *arg, uint32_t worker, const struct request *parts, uint32_t n, uint32_t timeout_ms,
+		uint64_t token)
+{
+	(void)arg;
+	(void)worker;
+	(void)parts;
+	(void)n;
+	(void)timeout_ms;
+	(void)token;
+	return NOH_EINVAL;
+}
+
+/* ── the network's part of a pass: sched.h ── */
+
+static struct net *net_at(noh_box *box, uint32_t worker)
+{
+	return load_relaxed(&box->server->nets[worker]);
+}
+
+static int on_open(void *arg, uint32_t worker)
+{
+	noh_box *box = arg;
+
+	if (net_open(box->server, worker))
+		return net_at(box, worker)->io->wake_fd + 1;
+	sched_logf(&box->sched, NOH_ERROR, "", "worker %u has no network: %s", worker, noh_why());
+	return 0;
+}
+
+static uint32_t on_read(void *arg, uint32_t worker) { return net_read(net_at(arg, worker)); }
+static uint32_t on_write(void *arg, uint32_t worker) { return net_write(net_at(arg, worker)); }
+static void on_submit(void *arg, uint32_t worker) { net_submit(net_at(arg, worker)); }
+static bool on_ready(void *arg, uint32_t worker) { return net_ready(net_at(arg, worker)); }
+static bool on_pending(void *arg, uint32_t worker) { return net_pending(net_at(arg, worker)); }
+static void on_wait(void *arg, uint32_t worker, uint64_t ns) { net_wait(net_at(arg, worker), ns); }
+static bool on_idle(void *arg) { return server_idle(((noh_box *)arg)->server); }
+
+/* ── what the network asks of the box: net.h ── */
+
+static atomic_u64 *door_awaits(void *arg, uint32_t worker)
+{
+	return &((noh_box *)arg)->sched.workers[worker].shown.net_awaits;
+}
+
+static uint64_t door_now_ns(void *arg)
+{
+	return clock_now_ns(&((noh_box *)arg)->sched.clock);
+}
+
+static uint64_t door_wall_ms(void *arg)
+{
+	noh_box *box = arg;
+
+	return box->sched.wall_offset_ms + clock_now_ns(&box->sched.clock) / 1000000u;
+}
+
+static void door_log(void *arg, int level, const char *line)
+{
+	sched_logf(&((noh_box *)arg)->sched, level, "", "%s", line);
+}
+
+/* ── noh.h ── */
+
+int noh_listen(noh_box *box, const noh_listen_options *options)
+{
+	struct net_door door = { box, prepare, deliver, step, door_awaits, door_now_ns, door_wall_ms, door_log,
+				 &box->sched.durable };
+
+	if (load_relaxed(&box->phase) != BOX_OPEN)
+		return error_set(NOH_ESTOPPED, "noh_listen comes before noh_start");
+	if (box->server)
+		return error_set(NOH_EEXISTS, "the box listens already");
+	return server_open(&box->server, options, box->sched.worker_count, &door);
+}
+
+int noh_set_accounts(noh_box *box, const noh_account *accounts, size_t count)
+{
+	if (!box->server)
+		return error_set(NOH_EINVAL, "noh_set_accounts: the box does not listen");
+	return server_set_accounts(box->server, accounts, count);
+}
+
+int noh_get_net_stats(noh_box *box, noh_net_stats *stats)
+{
+	memset(stats, 0, sizeof *stats);
+	stats->io = "";
+	if (box->server)
+		server_stats(box->server, stats);
+	return NOH_OK;
+}
+
+void box_net_start(noh_box *box)
+{
+	struct sched *s = &box->sched;
+
+	if (!box->server)
+		return;
+	box->counter = sched_find_type(s, "counter", 7);
+	box->inventory = sched_find_type(s, "inventory", 9);
+	s->net = (struct sched_net){ box, on_open, on_read, on_write, on_submit, on_ready, on_pending, on_wait,
+				     on_idle, answer };
+}
+
+void box_net_stop(noh_box *box)
+{
+	if (!box->server)
+		return;
+	server_stop(box->server);
+	sched_wake_all(&box->sched);
+}
+
+void box_net_close(noh_box *box)
+{
+	if (box->server)
+		server_close(box->server);
+	box->server = NULL;
+}

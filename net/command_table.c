@@ -1,0 +1,249 @@
+/* net/command_table.c - every command there is.
+ *
+ * One row each: how it is called, who may, what it answers. From this COMMAND, COMMAND DOCS, docs/commands.md
+ * and the errors about arguments are made. After a change: tools/commands.sh.
+ *
+ * arity counts the name, and is negative where more may follow. Keys: first, last (-1: to the end), step.
+ */
+#include "net/command.h"
+
+#define W  COMMAND_WRITE
+#define R  COMMAND_READONLY
+#define F  COMMAND_FAST
+#define NA COMMAND_NO_AUTH
+#define AD COMMAND_ADMIN
+#define M  COMMAND_DENYOOM
+#define ID COMMAND_IDEM
+#define KEY_NONE 0, 0, 0
+#define KEY_ONE  1, 1, 1
+#define KEYS_ALL 1, -1, 1
+#define PAIRS    1, -1, 2
+#define ROW(name, run, arity, role, flags, group, keys, syntax, reply, complexity, summary)                        \
+	{ name, run, arity, flags, role, GROUP_##group, 0, keys, syntax, reply, complexity, "0.1.0", summary }
+#define PARENT(name, run, arity, subs, group, syntax, reply, summary)                                              \
+	{ name, run, arity, 0, NOH_USER, GROUP_##group, subs, KEY_NONE, syntax, reply, "O(1)", "0.1.0", summary }
+
+static const struct command table[] = {
+	/* ── connection ── */
+	ROW("auth", cmd_auth, -2, NOH_USER, F | NA, CONNECTION, KEY_NONE, "[username] password", "OK", "O(1)",
+	    "Log in. Without a username: the user default."),
+	PARENT("client", NULL, -2, 12, CONNECTION, "subcommand", "", "Connections: this one and the others."),
+	ROW("client|getname", cmd_client_getname, 2, NOH_USER, F, CONNECTION, KEY_NONE, "",
+	    "bulk string, or nil", "O(1)", "The name of this connection."),
+	ROW("client|help", cmd_client_help, 2, NOH_USER, F, CONNECTION, KEY_NONE, "", "array of lines", "O(1)",
+	    "The subcommands of CLIENT."),
+	ROW("client|id", cmd_client_id, 2, NOH_USER, F, CONNECTION, KEY_NONE, "", "integer", "O(1)",
+	    "The number of this connection; never given twice while the server runs."),
+	ROW("client|info", cmd_client_info, 2, NOH_USER, 0, CONNECTION, KEY_NONE, "", "one line of CLIENT LIST",
+	    "O(1)", "This connection."),
+	ROW("client|kill", cmd_client_kill, -3, NOH_ADMIN, AD, CONNECTION, KEY_NONE,
+	    "addr:port | [ID id] [ADDR addr:port] [LADDR addr:port] [USER name] [TYPE normal|pubsub] [MAXAGE seconds] "
+	    "[SKIPME yes|no]", "OK for the first form, else the number of connections ended", "O(connections)",
+	    "End connections."),
+	ROW("client|list", cmd_client_list, -2, NOH_ADMIN, AD, CONNECTION, KEY_NONE,
+	    "[TYPE normal|pubsub] [ID id ...]", "text, one line for each connection", "O(connections)",
+	    "Who is connected."),
+	ROW("client|no-evict", cmd_client_no_evict, 3, NOH_USER, F, CONNECTION, KEY_NONE, "ON | OFF", "OK", "O(1)",
+	    "Accepted for clients that send it: no connection is ever evicted."),
+	ROW("client|no-touch", cmd_client_no_touch, 3, NOH_USER, F, CONNECTION, KEY_NONE, "ON | OFF", "OK", "O(1)",
+	    "Accepted for clients that send it."),
+	ROW("client|reply", cmd_client_reply, 3, NOH_USER, F, CONNECTION, KEY_NONE, "ON | OFF | SKIP",
+	    "OK for ON, else none", "O(1)", "Whether the commands of this connection are answered; SKIP: the next is not."),
+	ROW("client|setinfo", cmd_client_setinfo, 4, NOH_USER, F | NA, CONNECTION, KEY_NONE,
+	    "LIB-NAME name | LIB-VER version", "OK", "O(1)", "Which library this client uses; shown by CLIENT LIST."),
+	ROW("client|setname", cmd_client_setname, 3, NOH_USER, F | NA, CONNECTION, KEY_NONE, "name", "OK", "O(1)",
+	    "Name this connection: at most 63 printable characters without spaces."),
+	ROW("client|unpause", cmd_client_unpause, 2, NOH_ADMIN, AD, CONNECTION, KEY_NONE, "", "OK", "O(1)",
+	    "Accepted for clients that send it: connections are never paused."),
+	ROW("echo", cmd_echo, 2, NOH_USER, F, CONNECTION, KEY_NONE, "message", "bulk string", "O(1)",
+	    "Says what it was told."),
+	ROW("hello", cmd_hello, -1, NOH_USER, F | NA, CONNECTION, KEY_NONE,
+	    "[protover [AUTH username password] [SETNAME name]]", "map: server, version, proto, id, mode, role, modules",
+	    "O(1)", "Choose RESP2 or RESP3, and log in with it."),
+	ROW("ping", cmd_ping, -1, NOH_USER, F, CONNECTION, KEY_NONE, "[message]", "PONG, or the message", "O(1)",
+	    "Is anybody there?"),
+	ROW("quit", cmd_quit, -1, NOH_USER, F | NA, CONNECTION, KEY_NONE, "", "OK", "O(1)",
+	    "Answer, then close the connection."),
+	ROW("reset", cmd_reset, 1, NOH_USER, F | NA, CONNECTION, KEY_NONE, "", "RESET", "O(1)",
+	    "As if this connection had just been made: RESP2, no name, not logged in."),
+	ROW("select", cmd_select, 2, NOH_USER, F, CONNECTION, KEY_NONE, "index", "OK", "O(1)",
+	    "There is one database, 0."),
+
+	/* ── server ── */
+	PARENT("command", cmd_command, -1, 6, SERVER, "", "array of what COMMAND INFO tells", "Every command there is."),
+	ROW("command|count", cmd_command_count, 2, NOH_USER, 0, SERVER, KEY_NONE, "", "integer", "O(1)",
+	    "How many commands there are."),
+	ROW("command|docs", cmd_command_docs, -2, NOH_USER, 0, SERVER, KEY_NONE, "[command ...]",
+	    "map of maps: summary, since, group, complexity, syntax, reply", "O(commands)",
+	    "What is written about commands here."),
+	ROW("command|getkeys", cmd_command_getkeys, -3, NOH_USER, 0, SERVER, KEY_NONE, "command [arg ...]",
+	    "array of keys", "O(arguments)", "Which arguments of a command are keys."),
+	ROW("command|help", cmd_command_help, 2, NOH_USER, 0, SERVER, KEY_NONE, "", "array of lines", "O(1)",
+	    "The subcommands of COMMAND."),
+	ROW("command|info", cmd_command_info, -2, NOH_USER, 0, SERVER, KEY_NONE, "[command ...]",
+	    "array: name, arity, flags, first key, last key, step, categories, tips, key specifications, subcommands",
+	    "O(commands)", "Facts about commands."),
+	ROW("command|list", cmd_command_list, -2, NOH_USER, 0, SERVER, KEY_NONE,
+	    "[FILTERBY MODULE name | ACLCAT category | PATTERN pattern]", "array of names", "O(commands)",
+	    "The names of commands."),
+	PARENT("config", NULL, -2, 4, SERVER, "subcommand", "", "Settings."),
+	ROW("config|get", cmd_config_get, -3, NOH_DEVELOPER, AD, SERVER, KEY_NONE, "pattern [pattern ...]",
+	    "map of names and values", "O(settings)", "Settings whose names match."),
+	ROW("config|help", cmd_config_help, 2, NOH_USER, 0, SERVER, KEY_NONE, "", "array of lines", "O(1)",
+	    "The subcommands of CONFIG."),
+	ROW("config|resetstat", cmd_config_resetstat, 2, NOH_ADMIN, AD, SERVER, KEY_NONE, "", "OK", "O(commands)",
+	    "Begin to count anew."),
+	ROW("config|set", cmd_config_set, -4, NOH_ADMIN, AD, SERVER, KEY_NONE, "name value [name value ...]", "OK",
+	    "O(1)", "Change a setting, until the server ends. Few can be changed while it runs."),
+	ROW("info", cmd_info, -1, NOH_USER, 0, SERVER, KEY_NONE, "[section ...]", "text", "O(1)",
+	    "The server in numbers: server, clients, memory, persistence, stats, replication, cpu, commandstats, "
+	    "keyspace, noh."),
+	ROW("shutdown", cmd_shutdown, -1, NOH_ADMIN, AD, SERVER, KEY_NONE, "[NOSAVE | SAVE] [NOW] [FORCE]",
+	    "none: the connection ends", "O(actors)",
+	    "Finish what waits and end. What was answered is on disk in any case, so the options change nothing."),
+	ROW("time", cmd_time, 1, NOH_USER, F, SERVER, KEY_NONE, "", "array: seconds, microseconds", "O(1)",
+	    "The server's wall clock; the microseconds are whole milliseconds."),
+
+	/* ── counters ── */
+	ROW("decr", cmd_decr, -2, NOH_USER, W | M | F | ID, COUNTER, KEY_ONE, "key [IDEM idem]", "integer: the new value",
+	    "O(1)", "Subtract 1. A key that is not there counts as 0."),
+	ROW("decrby", cmd_decrby, -3, NOH_USER, W | M | F | ID, COUNTER, KEY_ONE, "key decrement [IDEM idem]",
+	    "integer: the new value", "O(1)", "Subtract."),
+	ROW("get", cmd_get, 2, NOH_USER, R | F, COUNTER, KEY_ONE, "key", "bulk string, or nil", "O(1)",
+	    "The value of a key."),
+	ROW("getdel", cmd_getdel, -2, NOH_USER, W | F | ID, COUNTER, KEY_ONE, "key [IDEM idem]", "bulk string, or nil",
+	    "O(1)", "The value of a key, which is deleted."),
+	ROW("getset", cmd_getset, -3, NOH_USER, W | M | F | ID, COUNTER, KEY_ONE, "key value [IDEM idem]",
+	    "bulk string, or nil: the old value", "O(1)", "Set, and tell what was there."),
+	ROW("incr", cmd_incr, -2, NOH_USER, W | M | F | ID, COUNTER, KEY_ONE, "key [IDEM idem]", "integer: the new value",
+	    "O(1)", "Add 1. A key that is not there counts as 0."),
+	ROW("incrby", cmd_incrby, -3, NOH_USER, W | M | F | ID, COUNTER, KEY_ONE, "key increment [IDEM idem]",
+	    "integer: the new value", "O(1)", "Add."),
+	ROW("increx", cmd_increx, -2, NOH_USER, W | M | F | ID, COUNTER, KEY_ONE,
+	    "key [BYINT increment] [LBOUND low] [UBOUND high] [SATURATE] [EX seconds | PX milliseconds | EXAT seconds | "
+	    "PXAT milliseconds | PERSIST] [ENX] [IDEM idem]",
+	    "array: the value, and what was added (0: the sum would be out of bounds, nothing was changed)", "O(1)",
+	    "Add within bounds, and set the time to live: rate limits, quotas. SATURATE: up to the bound. ENX: set the "
+	    "time only if there is none."),
+	ROW("mget", cmd_mget, -2, NOH_USER, R | F, COUNTER, KEYS_ALL, "key [key ...]", "array of bulk strings and nils",
+	    "O(keys)", "The values of several keys, each read by itself."),
+	ROW("mset", cmd_mset, -3, NOH_USER, W | M | ID, COUNTER, PAIRS, "key value [key value ...] [IDEM idem]", "OK",
+	    "O(keys)", "Set several keys, all of them at one instant."),
+	ROW("psetex", cmd_psetex, -4, NOH_USER, W | M | ID, COUNTER, KEY_ONE, "key milliseconds value [IDEM idem]", "OK",
+	    "O(1)", "Set, with a time to live."),
+	ROW("set", cmd_set, -3, NOH_USER, W | M | ID, COUNTER, KEY_ONE,
+	    "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | KEEPTTL] "
+	    "[IDEM idem]", "OK, nil if NX or XX did not hold; with GET: the old value, or nil", "O(1)",
+	    "Set a key to a 64-bit number; anything else is an error."),
+	ROW("setex", cmd_setex, -4, NOH_USER, W | M | ID, COUNTER, KEY_ONE, "key seconds value [IDEM idem]", "OK", "O(1)",
+	    "Set, with a time to live."),
+	ROW("setnx", cmd_setnx, -3, NOH_USER, W | M | F | ID, COUNTER, KEY_ONE, "key value [IDEM idem]",
+	    "integer: 1 if it was set", "O(1)", "Set, unless the key is there."),
+
+	/* ── keys ── */
+	ROW("del", cmd_del, -2, NOH_USER, W | ID, KEYS, KEYS_ALL, "key [key ...] [IDEM idem]",
+	    "integer: how many were there", "O(keys)", "Delete keys, each by itself."),
+	ROW("exists", cmd_exists, -2, NOH_USER, R | F, KEYS, KEYS_ALL, "key [key ...]",
+	    "integer; a key named twice counts twice", "O(keys)", "How many of these keys are there."),
+	ROW("expire", cmd_expire, -3, NOH_USER, W | F | ID, KEYS, KEY_ONE, "key seconds [NX | XX | GT | LT] [IDEM idem]",
+	    "integer: 1 if it was set", "O(1)", "Set a key's time to live."),
+	ROW("expireat", cmd_expireat, -3, NOH_USER, W | F | ID, KEYS, KEY_ONE,
+	    "key unix-seconds [NX | XX | GT | LT] [IDEM idem]", "integer: 1 if it was set", "O(1)",
+	    "Set the instant at which a key goes away."),
+	ROW("expiretime", cmd_expiretime, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key",
+	    "integer; -1: it stays; -2: there is no such key", "O(1)", "The instant at which a key goes away, in seconds."),
+	ROW("persist", cmd_persist, -2, NOH_USER, W | F | ID, KEYS, KEY_ONE, "key [IDEM idem]",
+	    "integer: 1 if there was a time to take away", "O(1)", "Let a key stay for ever."),
+	ROW("pexpire", cmd_pexpire, -3, NOH_USER, W | F | ID, KEYS, KEY_ONE,
+	    "key milliseconds [NX | XX | GT | LT] [IDEM idem]", "integer: 1 if it was set", "O(1)",
+	    "Set a key's time to live, in milliseconds."),
+	ROW("pexpireat", cmd_pexpireat, -3, NOH_USER, W | F | ID, KEYS, KEY_ONE,
+	    "key unix-milliseconds [NX | XX | GT | LT] [IDEM idem]", "integer: 1 if it was set", "O(1)",
+	    "Set the instant at which a key goes away, in milliseconds."),
+	ROW("pexpiretime", cmd_pexpiretime, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key",
+	    "integer; -1: it stays; -2: there is no such key", "O(1)",
+	    "The instant at which a key goes away, in milliseconds."),
+	ROW("pttl", cmd_pttl, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key", "integer; -1: it stays; -2: there is no such key",
+	    "O(1)", "How long a key stays, in milliseconds."),
+	ROW("touch", cmd_exists, -2, NOH_USER, R | F, KEYS, KEYS_ALL, "key [key ...]", "integer", "O(keys)",
+	    "How many of these keys are there."),
+	ROW("ttl", cmd_ttl, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key", "integer; -1: it stays; -2: there is no such key",
+	    "O(1)", "How long a key stays, in seconds."),
+	ROW("type", cmd_type, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key", "string, or none", "O(1)",
+	    "Is it there? To clients a counter is a string."),
+	ROW("unlink", cmd_del, -2, NOH_USER, W | F | ID, KEYS, KEYS_ALL, "key [key ...] [IDEM idem]",
+	    "integer: how many were there", "O(keys)", "The same as DEL."),
+
+	/* ── inventory ── */
+	ROW("inv.commit", cmd_inv_commit, -3, NOH_USER, W | F | ID, INVENTORY, KEY_ONE, "sku reservation [IDEM idem]",
+	    "integer: how many were sold", "O(log holds)",
+	    "Sell what a reservation holds. Repeated: the same answer. Errors: NOSKU, NOHOLD, RELEASED, EXPIRED, FORGOTTEN."),
+	ROW("inv.get", cmd_inv_get, 2, NOH_USER, R | F, INVENTORY, KEY_ONE, "sku",
+	    "map: on_hand, reserved, available, sold, holds, restocked, adjusted", "O(1)",
+	    "The stock of an article. Error: NOSKU."),
+	ROW("inv.holds", cmd_inv_holds, -2, NOH_USER, R, INVENTORY, KEY_ONE, "sku [CURSOR cursor] [LIMIT n]",
+	    "array: the next cursor (0: the end), array of [reservation, n, expires in milliseconds since 1970 or -1]",
+	    "O(LIMIT)", "Open reservations, in the order of their numbers; LIMIT 1 to 1000, 100 if none is given. "
+	    "Error: NOSKU."),
+	ROW("inv.release", cmd_inv_release, -3, NOH_USER, W | F | ID, INVENTORY, KEY_ONE, "sku reservation [IDEM idem]",
+	    "integer: how many are available again", "O(log holds)",
+	    "Give up a reservation. Repeated: the same answer. Errors: NOSKU, NOHOLD, COMMITTED, EXPIRED, FORGOTTEN."),
+	ROW("inv.reserve", cmd_inv_reserve, -3, NOH_USER, W | M | F | ID, INVENTORY, KEY_ONE,
+	    "sku n [TTL seconds] [IDEM idem]", "array: reservation, available", "O(log holds)",
+	    "Hold n of an article, for a while or until committed or released; never more than there is. Errors: NOSKU, "
+	    "OUTOFSTOCK, BADAMOUNT."),
+	ROW("inv.reserveall", cmd_inv_reserveall, -3, NOH_USER, W | M | ID, INVENTORY, KEY_NONE,
+	    "[TTL seconds] [IDEM idem] sku n [sku n ...]", "array of [reservation, available]", "O(articles)",
+	    "Hold several articles, all or none, at one instant. Errors as INV.RESERVE's, naming the article."),
+	ROW("inv.restock", cmd_inv_restock, -3, NOH_USER, W | M | F | ID, INVENTORY, KEY_ONE, "sku n [IDEM idem]",
+	    "integer: available now", "O(1)", "More of an article came in; the first time makes it known. Errors: BADAMOUNT, "
+	    "OVERFLOW."),
+	ROW("inv.set", cmd_inv_set, -3, NOH_USER, W | M | F | ID, INVENTORY, KEY_ONE, "sku n [IDEM idem]",
+	    "integer: available now", "O(1)", "Stock-take: n are on hand, reserved ones included. Errors: BELOWRESERVED, "
+	    "BADAMOUNT, OVERFLOW."),
+
+	/* ── actors ── */
+	ROW("actor.activate", cmd_actor_activate, 2, NOH_DEVELOPER, F, ACTOR, KEY_NONE, "type:id", "OK", "O(1)",
+	    "Load an actor into memory, and answer when it is there."),
+	ROW("actor.deactivate", cmd_actor_deactivate, -2, NOH_DEVELOPER, 0, ACTOR, KEY_NONE, "type:id [FORCE]", "OK",
+	    "O(1)", "Let an actor finish what waits and go back to storage. FORCE: what waits is dropped. Error: NOACTOR."),
+	ROW("actor.invoke", cmd_actor_invoke, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
+	    "type:id kind payload [TIMEOUT milliseconds] [IDEM idem]", "bulk string: the answer", "the actor's",
+	    "Send a message and wait for the answer. kind: its name, or its number."),
+	ROW("actor.list", cmd_actor_list, -1, NOH_DEVELOPER, R, ACTOR, KEY_NONE,
+	    "[TYPE type] [CURSOR cursor] [LIMIT n]", "array: the next cursor (0: the end), array of [address, life]",
+	    "O(LIMIT)", "Actors in memory, of one type or of all; LIMIT 1 to 1000, 100 if none is given."),
+	ROW("actor.pool", cmd_actor_pool, 1, NOH_ADMIN, AD | R, ACTOR, KEY_NONE, "",
+	    "map: workers, actors, stored, memory and what was done so far", "O(workers)", "The box in numbers."),
+	ROW("actor.send", cmd_actor_send, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
+	    "type:id kind payload [IDEM idem] [ACK none|memory|disk]", "OK", "O(1)",
+	    "Send a message. ACK disk (the default): answered when it is recorded; memory: when it is in the mailbox; none: "
+	    "at once."),
+	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F, ACTOR, KEY_NONE, "type:id",
+	    "map: actor_address, is_active, life, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
+
+	/* ── transactions: not here ── */
+	ROW("multi", cmd_no_transactions, -1, NOH_USER, COMMAND_REFUSED, TRANSACTION, KEY_NONE, "", "", "O(1)", "Refused."),
+	ROW("exec", cmd_no_transactions, -1, NOH_USER, COMMAND_REFUSED, TRANSACTION, KEY_NONE, "", "", "O(1)", "Refused."),
+	ROW("discard", cmd_no_transactions, -1, NOH_USER, COMMAND_REFUSED, TRANSACTION, KEY_NONE, "", "", "O(1)", "Refused."),
+	ROW("watch", cmd_no_transactions, -1, NOH_USER, COMMAND_REFUSED, TRANSACTION, KEY_NONE, "", "", "O(1)", "Refused."),
+	ROW("unwatch", cmd_no_transactions, -1, NOH_USER, COMMAND_REFUSED, TRANSACTION, KEY_NONE, "", "", "O(1)", "Refused."),
+};
+
+uint32_t command_total(void)
+{
+	return sizeof table / sizeof table[0];
+}
+
+const struct command *command_row(uint32_t index)
+{
+	return &table[index];
+}
+
+const char *command_group_name(int group)
+{
+	static const char *const names[GROUPS] = { "connection", "server", "counter", "keys", "inventory", "actor",
+						   "pubsub", "transactions" };
+
+	return names[group];
+}

@@ -1,0 +1,535 @@
+/* net/conn.c - connections: from accept to end, and their commands in between.
+ *
+ * A command is run straight from the buffer it was received in, where it is there whole; else the rest waits
+ * in the connection's own. A connection is not read further while it has too many commands unanswered, too
+ * much output not taken, or a request that its actor has no room for: the client feels it, nobody else does.
+ */
+#include "net/net.h"
+
+#include "core/mem.h"
+#include "net/command.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ARGS_ON_STACK 32
+
+static struct conn *conn_of(struct io_socket *s)
+{
+	return (struct conn *)(void *)((char *)s - offsetof(struct conn, socket));
+}
+
+struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen)
+{
+	struct conn *c = number < n->conn_room ? n->conns[number] : NULL;
+
+	return c && c->socket.gen == gen && !(c->flags & CONN_DEAD) ? c : NULL;
+}
+
+/* ── coming and going ── */
+
+static bool grow(struct net *n)
+{
+	uint32_t room = n->conn_room ? n->conn_room * 2 : 64;
+	size_t each = sizeof *n->conns + 4 * sizeof(uint32_t) + sizeof *n->gens;
+	char *block = mem_zalloc(room * each), *at = block;
+	struct conn **conns = (struct conn **)(void *)block;
+	uint32_t *lists[4];
+
+	if (!block)
+		return false;
+	at += room * sizeof *conns;
+	for (int i = 0; i < 4; i++, at += room * sizeof(uint32_t))
+		lists[i] = (uint32_t *)(void *)at;
+	if (n->conn_room) {
+		memcpy(conns, n->conns, n->conn_room * sizeof *conns);
+		memcpy(lists[0], n->dirty, n->dirty_count * sizeof(uint32_t));
+		memcpy(lists[1], n->gated, n->gated_count * sizeof(uint32_t));
+		memcpy(lists[2], n->backlog, n->backlog_count * sizeof(uint32_t));
+		memcpy(lists[3], n->free, n->free_count * sizeof(uint32_t));
+		memcpy(at, n->gens, n->conn_room * sizeof *n->gens);
+	}
+	pthread_mutex_lock(&n->roll);            /* who lists clients looks at conns */
+	mem_free(n->conns, n->conn_room * each);
+	n->conns = conns;
+	n->dirty = lists[0];
+	n->gated = lists[1];
+	n->backlog = lists[2];
+	n->free = lists[3];
+	n->gens = (uint16_t *)(void *)at;
+	for (uint32_t i = room; i-- > n->conn_room; )
+		n->free[n->free_count++] = i;
+	n->conn_room = room;
+	pthread_mutex_unlock(&n->roll);
+	return true;
+}
+
+bool conns_open(struct net *n)
+{
+	return grow(n);
+}
+
+static void refuse(struct net *n, int fd, const char *why)
+{
+	count_one(&n->shown.counts.refused, 1);
+	(void)!send(fd, why, strlen(why), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)close(fd);
+}
+
+static struct conn *make(struct net *n, int fd, bool local)
+{
+	struct server *s = n->server;
+	struct conn *c = NULL;
+	struct client *shown = mem_zalloc(sizeof *shown);
+
+	if (shown && (n->free_count || grow(n)))
+		c = mem_zalloc(sizeof *c);
+	if (!c) {
+		mem_free(shown, sizeof *shown);
+		return NULL;
+	}
+	c->net = n;
+	c->socket.fd = fd;
+	c->socket.number = n->free[--n->free_count];
+	c->socket.gen = n->gens[c->socket.number];
+	c->flags = local ? CONN_LOCAL : 0;
+	c->active_ms = c->took_ms = n->now_ms;
+	c->shown = shown;
+	resp_open(&c->reader);
+	session_open(&c->session, add_relaxed(&s->next_id, 1) + 1,
+		     load_acquire(&s->accounts) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
+	c->session.calls = n->calls;
+	pthread_mutex_lock(&n->roll);
+	n->conns[c->socket.number] = c;
+	pthread_mutex_unlock(&n->roll);
+	net_client_changed(c);
+	return c;
+}
+
+static void on_accepted(void *user, int fd, bool local)
+{
+	struct net *n = user;
+	struct server *s = n->server;
+	struct conn *c;
+	int one = 1;
+
+	if (load_relaxed(&s->stopping)) {
+		refuse(n, fd, "-ERR the server is stopping\r\n");
+		return;
+	}
+	if (add_relaxed(&s->connections, 1) >= s->o.max_connections) {
+		sub_relaxed(&s->connections, 1);
+		refuse(n, fd, "-ERR max number of clients reached\r\n");
+		return;
+	}
+	if (!local)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	c = make(n, fd, local);
+	if (!c || !n->io->ops->begin(n->io, &c->socket)) {
+		sub_relaxed(&s->connections, 1);
+		if (c)
+			conn_end(n, c);
+		else
+			refuse(n, fd, "-OOM no memory for another client\r\n");
+		return;
+	}
+	count_one(&n->shown.counts.accepted, 1);
+	count_one(&n->shown.connections, 1);
+}
+
+void conn_end(struct net *n, struct conn *c)
+{
+	if (c->flags & CONN_DEAD)
+		return;
+	slot_abandon(n, c);
+	c->flags |= CONN_DEAD;
+	n->io->ops->end(n->io, &c->socket);
+}
+
+static void on_released(void *user, struct io_socket *s)
+{
+	struct net *n = user;
+	struct conn *c = conn_of(s);
+
+	c->next_dead = n->dead;
+	n->dead = c;
+}
+
+static void forget(uint32_t *list, uint32_t *count, uint32_t number)
+{
+	for (uint32_t i = 0; i < *count; i++)
+		if (list[i] == number) {
+			memmove(list + i, list + i + 1, (*count - i - 1) * sizeof *list);
+			(*count)--;
+			return;
+		}
+}
+
+static void bury(struct net *n, struct conn *c)
+{
+	uint32_t number = c->socket.number;
+
+	n->partial -= c->partial_ms != 0;
+	if (c->flags & CONN_DIRTY)
+		forget(n->dirty, &n->dirty_count, number);
+	if (c->flags & CONN_GATED)
+		forget(n->gated, &n->gated_count, number);
+	if (c->flags & CONN_BACKLOG)
+		forget(n->backlog, &n->backlog_count, number);
+	pthread_mutex_lock(&n->roll);
+	n->conns[number] = NULL;
+	pthread_mutex_unlock(&n->roll);
+	n->gens[number]++;
+	n->free[n->free_count++] = number;
+	(void)close(c->socket.fd);
+	out_close(&c->out);
+	out_close(&c->flying);
+	resp_close(&c->reader);
+	mem_free(c->marks, c->mark_room * sizeof *c->marks);
+	mem_free(c->in, c->in_room);
+	mem_free(c->shown, sizeof *c->shown);
+	mem_free(c, sizeof *c);
+	count_one(&n->shown.counts.closed, 1);
+	count_one(&n->shown.connections, UINT64_MAX);
+	sub_relaxed(&n->server->connections, 1);
+}
+
+void conn_bury(struct net *n)
+{
+	while (n->dead) {
+		struct conn *c = n->dead;
+
+		n->dead = c->next_dead;
+		bury(n, c);
+	}
+}
+
+void conns_close(struct net *n)
+{
+	for (uint32_t i = 0; i < n->conn_room; i++)
+		if (n->conns[i])
+			bury(n, n->conns[i]);
+	mem_free(n->conns, 0);
+}
+
+/* ── commands ── */
+
+static bool may_run(const struct net *n, const struct conn *c)
+{
+	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) &&
+	       c->waiting < n->server->o.max_pipeline && !conn_output_full(n, c);
+}
+
+/* Nothing more will come of it: all that it asked is answered and sent. */
+static bool is_done(const struct conn *c)
+{
+	if (c->first || c->out.len || c->socket.sending || (c->flags & (CONN_STALLED | CONN_BACKLOG | CONN_DEAD)))
+		return false;
+	return (c->flags & (CONN_ENDING | CONN_EOF)) != 0;
+}
+
+void conn_may_go_on(struct net *n, struct conn *c)
+{
+	if (is_done(c)) {
+		conn_end(n, c);
+		return;
+	}
+	if (c->socket.paused && !(c->flags & CONN_BACKLOG) && may_run(n, c)) {
+		c->flags |= CONN_BACKLOG;
+		n->backlog[n->backlog_count++] = c->socket.number;
+	}
+}
+
+static const struct arg *arguments(struct net *n, struct conn *c, const char *bytes, struct arg *few)
+{
+	struct arg *argv = few;
+	uint32_t argc = c->reader.argc;
+
+	if (argc > ARGS_ON_STACK) {
+		if (argc > n->argv_room) {
+			struct arg *list = mem_alloc(argc * sizeof *list);
+
+			if (!list)
+				return NULL;
+			mem_free(n->argv, n->argv_room * sizeof *list);
+			n->argv = list;
+			n->argv_room = argc;
+		}
+		argv = n->argv;
+	}
+	for (uint32_t i = 0; i < argc; i++)
+		argv[i] = resp_arg(&c->reader, bytes, i);
+	return argv;
+}
+
+/* A reply was written into the connection, into scratch, or will come by a slot. */
+static void after_command(struct net *n, struct conn *c, size_t out_before, uint32_t last_before)
+{
+	bool muted = session_mutes(&c->session);
+
+	if (muted) {
+		conn_unwrite(c, out_before);
+		n->scratch.len = 0;
+		if (c->last && c->last != last_before)
+			n->slots[c->last].silent = true;
+	}
+	if (n->scratch.len || n->scratch.failed) {
+		if (n->scratch.len && n->scratch.bytes[0] == '-')
+			count_one(&n->shown.counts.errors, 1);
+		if (n->scratch.failed || !slot_text(n, c))
+			conn_end(n, c);
+	} else if (c->out.len > out_before && !c->first && c->last == last_before) {
+		if (c->out.bytes[out_before] == '-')
+			count_one(&n->shown.counts.errors, 1);
+		conn_wrote(n, c, 0);
+	}
+	if (c->session.closing)
+		c->flags |= CONN_ENDING;
+}
+
+static void command(struct net *n, struct conn *c, const char *bytes)
+{
+	struct arg few[ARGS_ON_STACK];
+	struct call call = { .net = n, .conn = c, .argc = c->reader.argc, .now_ms = n->wall_ms };
+	size_t out_before = c->out.len;
+	uint32_t last_before = c->last;
+
+	n->scratch.len = 0;
+	call.argv = arguments(n, c, bytes, few);
+	count_one(&n->shown.counts.commands, 1);
+	if (call.argv)
+		command_run(&call);
+	else
+		out_error(call_out(&call), "OOM no memory for a command of %u arguments", call.argc);
+	after_command(n, c, out_before, last_before);
+}
+
+static void protocol_error(struct net *n, struct conn *c)
+{
+	struct call call = { .net = n, .conn = c };
+	size_t out_before = c->out.len;
+
+	n->scratch.len = 0;
+	out_error(call_out(&call), "ERR %s", c->reader.why);
+	c->session.closing = true;
+	after_command(n, c, out_before, c->last);
+}
+
+/* Runs what is whole; returns how many bytes that took. */
+static size_t run(struct net *n, struct conn *c, char *bytes, size_t len)
+{
+	size_t used = 0;
+
+	while (used < len && may_run(n, c)) {
+		const struct resp_limits *limits = c->session.role == SESSION_NOBODY ? &n->server->strict
+										      : &n->server->limits;
+
+		switch (resp_read(&c->reader, bytes + used, len - used, limits)) {
+		case RESP_COMMAND:
+			command(n, c, bytes + used);
+			used += resp_next(&c->reader);
+			break;
+		case RESP_NOTHING:
+			used += resp_next(&c->reader);
+			break;
+		case RESP_MORE:
+			return used;
+		case RESP_BAD:
+			protocol_error(n, c);
+			return len;
+		}
+	}
+	return used;
+}
+
+static bool keep_input(struct conn *c, const char *bytes, size_t len)
+{
+	size_t need = c->in_len + len, room = c->in_room ? c->in_room : 512;
+	char *in;
+
+	if (need > c->in_room) {
+		while (room < need)
+			room *= 2;
+		in = room > UINT32_MAX / 2 ? NULL : mem_alloc(room);
+		if (!in)
+			return false;
+		if (c->in_len)
+			memcpy(in, c->in, c->in_len);
+		mem_free(c->in, c->in_room);
+		c->in = in;
+		c->in_room = (uint32_t)room;
+	}
+	memcpy(c->in + c->in_len, bytes, len);
+	c->in_len += (uint32_t)len;
+	return true;
+}
+
+static void drop_input(struct conn *c, size_t used)
+{
+	c->in_len -= (uint32_t)used;
+	if (c->in_len)
+		memmove(c->in, c->in + used, c->in_len);
+	else {
+		mem_free(c->in, c->in_room);
+		c->in = NULL;
+		c->in_room = 0;
+	}
+}
+
+static void set_partial(struct net *n, struct conn *c, uint64_t since_ms)
+{
+	n->partial += (uint32_t)(since_ms != 0) - (uint32_t)(c->partial_ms != 0);
+	c->partial_ms = since_ms;
+}
+
+/* Whether to go on reading, and since when a command is incomplete. */
+static void after_run(struct net *n, struct conn *c)
+{
+	if (c->flags & CONN_DEAD)
+		return;
+	if (!may_run(n, c) && !c->socket.paused)
+		n->io->ops->pause(n->io, &c->socket);
+	if (c->in_len == 0 || c->socket.paused)  /* paused: it is we who wait */
+		set_partial(n, c, 0);
+	else if (!c->partial_ms)
+		set_partial(n, c, n->now_ms);
+	if (is_done(c))
+		conn_end(n, c);
+}
+
+void conn_run(struct net *n, struct conn *c)
+{
+	slot_deliver(n);                         /* requests may point into the input that is about to move */
+	if (c->in_len) {
+		size_t used = run(n, c, c->in, c->in_len);
+
+		slot_deliver(n);
+		drop_input(c, used);
+		if (used)
+			set_partial(n, c, 0);
+	}
+	after_run(n, c);
+}
+
+uint32_t conn_run_backlog(struct net *n)
+{
+	uint32_t all = n->backlog_count;
+
+	for (uint32_t i = 0; i < all; i++) {
+		struct conn *c = n->conns[n->backlog[i]];
+
+		if (!c || !(c->flags & CONN_BACKLOG))
+			continue;
+		c->flags &= ~(uint32_t)CONN_BACKLOG;
+		if (c->flags & CONN_DEAD)
+			continue;
+		conn_run(n, c);
+		if (!(c->flags & CONN_DEAD) && c->socket.paused && may_run(n, c))
+			n->io->ops->resume(n->io, &c->socket);
+	}
+	n->backlog_count -= all;
+	memmove(n->backlog, n->backlog + all, n->backlog_count * sizeof *n->backlog);
+	return all;
+}
+
+/* ── what the sockets say ── */
+
+static struct io_socket *find(void *user, uint32_t number, uint16_t gen)
+{
+	struct net *n = user;
+	struct conn *c = number < n->conn_room ? n->conns[number] : NULL;
+
+	return c && c->socket.gen == gen ? &c->socket : NULL;
+}
+
+static void on_received(void *user, struct io_socket *s, char *bytes, size_t len)
+{
+	struct net *n = user;
+	struct conn *c = conn_of(s);
+	size_t used = 0;
+
+	count_one(&n->shown.counts.bytes_in, len);
+	c->active_ms = n->now_ms;
+	if (c->in_len || !may_run(n, c)) {
+		slot_deliver(n);
+		if (!keep_input(c, bytes, len)) {
+			conn_end(n, c);
+			return;
+		}
+		if (may_run(n, c)) {
+			conn_run(n, c);
+			return;
+		}
+	} else {
+		used = run(n, c, bytes, len);
+		if (used < len && !(c->flags & CONN_DEAD) && !keep_input(c, bytes + used, len - used)) {
+			conn_end(n, c);
+			return;
+		}
+	}
+	after_run(n, c);
+}
+
+static void on_ended(void *user, struct io_socket *s, int error)
+{
+	struct net *n = user;
+	struct conn *c = conn_of(s);
+
+	if (error) {
+		conn_end(n, c);
+		return;
+	}
+	c->flags |= CONN_EOF;
+	conn_may_go_on(n, c);
+}
+
+static void on_sent(void *user, struct io_socket *s, bool ok)
+{
+	conn_sent(user, conn_of(s), ok);
+}
+
+static void on_settle(void *user)
+{
+	slot_deliver(user);
+}
+
+const struct io_handlers conn_handlers = {
+	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle,
+};
+
+/* ── time-outs ── */
+
+static bool too_slow(struct net *n, struct conn *c)
+{
+	uint64_t patience = n->server->o.timeout_ms;
+
+	return (c->partial_ms && n->now_ms - c->partial_ms > patience) ||
+	       (c->socket.sending && n->now_ms - c->took_ms > patience && n->now_ms - c->active_ms > patience);
+}
+
+void conn_sweep(struct net *n)
+{
+	bool stopping = load_relaxed(&n->server->stopping);
+
+	n->sweep_ms = UINT64_MAX;
+	for (uint32_t i = 0; i < n->conn_room; i++) {
+		struct conn *c = n->conns[i];
+
+		if (!c || (c->flags & CONN_DEAD))
+			continue;
+		slot_expire(n, c);
+		if (stopping)
+			c->flags |= CONN_ENDING;
+		if (too_slow(n, c)) {
+			count_one(&n->shown.counts.closed_slow, 1);
+			conn_end(n, c);
+		} else if (is_done(c) || (n->server->o.idle_ms && !c->first && !c->socket.sending &&
+					  n->now_ms - c->active_ms > n->server->o.idle_ms)) {
+			conn_end(n, c);
+		}
+	}
+}

@@ -1,0 +1,77 @@
+/* net/io.h - sockets of one worker: io_uring, or epoll where that is forbidden.
+ *
+ * One small interface, two backends. What has happened is told to the handlers during poll; what is
+ * asked for (send, pause ...) is under way when it returns, and done by a later poll.
+ *
+ * Owns     its ring or epoll set, the receive buffers, and an eventfd to be woken by. Sockets are the
+ *          connection's: it closes them when `released` says that nothing is under way any more.
+ * Threads  io_wake, io_uring_missing: any.  All else: the worker.
+ * Blocks   wait only.
+ */
+#ifndef NOH_NET_IO_H
+#define NOH_NET_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What a backend keeps about one socket: embedded in the connection. */
+struct io_socket {
+	int      fd;
+	uint32_t number;           /* the connection's, in its worker's table: how completions find it      */
+	uint16_t gen;              /* of that number                                                        */
+	bool     receiving;        /* a receive is under way (io_uring), or wanted (epoll)                  */
+	bool     paused;           /* not to be read for now                                                */
+	bool     sending;          /* one send is under way                                                 */
+	bool     closing;          /* told to end: nothing more is handed up                                */
+	bool     released;         /* and nothing is under way any more                                     */
+	bool     queued;           /* epoll: will be told of what has happened to it                        */
+	const char *rest;          /* epoll: what send() did not take yet                                   */
+	size_t   rest_len;
+};
+
+struct io_handlers {
+	void (*accepted)(void *user, int fd, bool local);
+	struct io_socket *(*find)(void *user, uint32_t number, uint16_t gen);   /* NULL: gone */
+	/* bytes are valid until `settle`, which comes before they go */
+	void (*received)(void *user, struct io_socket *s, char *bytes, size_t len);
+	void (*ended)(void *user, struct io_socket *s, int error);    /* 0: the client said so */
+	void (*sent)(void *user, struct io_socket *s, bool ok);       /* all of it, or it failed */
+	void (*released)(void *user, struct io_socket *s);            /* after end: nothing is under way */
+	void (*settle)(void *user);
+};
+
+struct io;
+struct io_ops {
+	const char *name;
+	void (*close)(struct io *io);
+	bool (*listen)(struct io *io, int fd, bool local);            /* accept from now on           */
+	void (*unlisten)(struct io *io);                              /* accept nobody any more       */
+	bool (*begin)(struct io *io, struct io_socket *s);            /* receive from now on; false: no memory */
+	void (*send)(struct io *io, struct io_socket *s, const void *bytes, size_t len);
+	void (*pause)(struct io *io, struct io_socket *s);
+	void (*resume)(struct io *io, struct io_socket *s);
+	void (*end)(struct io *io, struct io_socket *s);              /* shut down; `released` follows */
+	uint32_t (*poll)(struct io *io);                              /* submit, and tell what happened */
+	bool (*ready)(struct io *io);                                 /* would poll have something to tell? */
+	void (*wait)(struct io *io, uint64_t timeout_ns);             /* UINT64_MAX: until woken      */
+};
+
+struct io {
+	const struct io_ops      *ops;
+	const struct io_handlers *up;
+	void                     *user;
+	int                       wake_fd;
+};
+
+/* Can io_uring be used here, with all that is needed? NULL: yes; else why not. */
+const char *io_uring_missing(void);
+struct io *io_uring_new(const struct io_handlers *up, void *user);    /* on the thread that will use it; */
+struct io *io_epoll_new(const struct io_handlers *up, void *user);    /* NULL: not to be had, see errno */
+
+void io_wake(struct io *io);
+int  io_wake_open(struct io *io);        /* for backends: 0 or -errno                */
+void io_drain_wake(struct io *io);       /* for backends: read what io_wake wrote */
+
+#endif

@@ -1,0 +1,174 @@
+/* net/net.c - the stages of a worker's pass, and where it sleeps. */
+#include "net/net.h"
+
+#include "core/mem.h"
+#include "net/command.h"
+
+#include <string.h>
+
+#define SWEEP_MS 100
+#define RETRY_MS 1
+
+static struct io *io_new(struct server *s, struct net *n)
+{
+	return s->uring ? io_uring_new(&conn_handlers, n) : io_epoll_new(&conn_handlers, n);
+}
+
+static bool listen_all(struct server *s, struct net *n)
+{
+	int fd = s->listeners ? s->listeners[n->worker] : -1;
+
+	return (fd < 0 || n->io->ops->listen(n->io, fd, false)) &&
+	       (s->unix_fd < 0 || n->io->ops->listen(n->io, s->unix_fd, true));
+}
+
+bool net_open(struct server *s, uint32_t worker)
+{
+	struct net *n = mem_aligned(CACHE_LINE, sizeof *n);
+
+	if (!n)
+		return false;
+	n->server = s;
+	n->worker = worker;
+	pthread_mutex_init(&n->roll, NULL);
+	n->awaits = s->door.awaits(s->door.box, worker);
+	store_relaxed(n->awaits, UINT64_MAX);
+	store_relaxed(&n->shown.idle, 1);
+	n->now_ms = s->door.now_ns(s->door.box) / 1000000u;
+	n->sweep_ms = UINT64_MAX;
+	n->calls = mem_zalloc(command_total() * sizeof *n->calls);
+	n->io = n->calls && slots_open(n) && conns_open(n) ? io_new(s, n) : NULL;
+	if (!n->io || !listen_all(s, n)) {
+		net_close(n);
+		return false;
+	}
+	store_release(&s->nets[worker], n);
+	return true;
+}
+
+void net_close(struct net *n)
+{
+	if (n->io)
+		n->io->ops->close(n->io);
+	conns_close(n);
+	slots_close(n);
+	for (struct late *l = load_relaxed(&n->late), *next; l; l = next) {
+		next = l->next;
+		mem_free(l, sizeof *l + l->len);
+	}
+	out_close(&n->scratch);
+	mem_free(n->argv, n->argv_room * sizeof *n->argv);
+	mem_free(n->calls, command_total() * sizeof *n->calls);
+	pthread_mutex_destroy(&n->roll);
+	mem_free(n, sizeof *n);
+}
+
+static uint32_t retry_stalled(struct net *n)
+{
+	uint32_t done = 0;
+
+	if (n->now_ms < n->retry_ms)
+		return 0;
+	n->retry_ms = n->now_ms + RETRY_MS;
+	for (uint32_t i = 0; n->stalled && i < n->conn_room; i++) {
+		struct conn *c = n->conns[i];
+
+		if (!c || !(c->flags & CONN_STALLED))
+			continue;
+		done += slot_retry(n, c);
+		if (!(c->flags & CONN_STALLED))
+			conn_may_go_on(n, c);
+	}
+	return done;
+}
+
+static void stop_if_told(struct net *n)
+{
+	if (load_relaxed(&n->server->stopping) && !n->unlistened) {
+		n->unlistened = true;
+		n->io->ops->unlisten(n->io);
+		n->sweep_ms = 0;
+	}
+}
+
+uint32_t net_read(struct net *n)
+{
+	const struct net_door *door = &n->server->door;
+	uint32_t work;
+
+	n->now_ms = door->now_ns(door->box) / 1000000u;
+	n->wall_ms = door->wall_ms(door->box);
+	stop_if_told(n);
+	work = slot_take_late(n);
+	if (n->backlog_count)
+		work += conn_run_backlog(n);
+	work += n->io->ops->poll(n->io);
+	slot_deliver(n);
+	if (__builtin_expect(n->stalled != 0, 0))
+		work += retry_stalled(n);
+	if (n->now_ms >= n->sweep_ms)
+		conn_sweep(n);
+	return work;
+}
+
+/* A look at time-outs is needed as long as anybody waits for anything, or somebody may be idle too long. */
+static void plan_sweep(struct net *n, bool idle)
+{
+	uint64_t at = n->now_ms + SWEEP_MS;
+
+	if (at < n->sweep_ms && (!idle || (n->server->o.idle_ms && load_relaxed(&n->shown.connections))))
+		n->sweep_ms = at;
+}
+
+uint32_t net_write(struct net *n)
+{
+	uint32_t work = conn_release_gated(n) ? 1 : 0;
+	bool idle;
+
+	if (n->dirty_count)
+		work += conn_flush_dirty(n);
+	if (n->dead)
+		conn_bury(n);
+	idle = n->slots_waiting == 0 && n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 &&
+	       n->sending == 0;
+	store_relaxed(&n->shown.idle, idle);
+	plan_sweep(n, idle && !n->unlistened);
+	return work;
+}
+
+void net_submit(struct net *n)
+{
+	(void)n->io->ops->poll(n->io);
+	slot_deliver(n);
+}
+
+bool net_pending(struct net *n)
+{
+	return load_seq_cst(&n->late) || n->backlog_count || n->dirty_count || n->dead ||
+	       load_relaxed(n->awaits) <= load_seq_cst(n->server->door.durable) ||
+	       (load_relaxed(&n->server->stopping) && !n->unlistened);
+}
+
+bool net_ready(struct net *n)
+{
+	return n->io->ops->ready(n->io) || net_pending(n);
+}
+
+void net_wait(struct net *n, uint64_t timeout_ns)
+{
+	uint64_t now = n->server->door.now_ns(n->server->door.box), until = n->sweep_ms;
+
+	if (n->stalled && n->retry_ms < until)
+		until = n->retry_ms;
+	if (until != UINT64_MAX) {
+		uint64_t ns = until * 1000000u > now ? until * 1000000u - now : 0;
+
+		timeout_ns = ns < timeout_ns ? ns : timeout_ns;
+	}
+	n->io->ops->wait(n->io, timeout_ns);
+}
+
+void net_wake(struct net *n)
+{
+	io_wake(n->io);
+}

@@ -1,0 +1,256 @@
+/* net/net.h - the network of one worker: its connections, and the commands that wait for answers.
+ *
+ *     bytes ─► conn.c: commands ─► slot.c: requests, in batches ─► box/ (the door) ─► actors
+ *     bytes ◄─ conn.c: replies, held until they are on disk ◄─ slot.c: in the order asked ◄─ answers
+ *
+ * A command that asks actors takes a slot. Its number, generation and worker are the token that travels with the
+ * message; the answer brings it back, on this worker (then it is written at once) or on another (then it
+ * comes through `late`). Replies leave in the order of the commands, and not before whatever they tell is
+ * on disk: each stretch of a connection's output carries the epoch it waits for.
+ *
+ * Owns     sockets, connections, slots.
+ * Threads  the worker's own; net_answer_late, net_wake: any.
+ * Never    blocks (but net_wait), and never trusts a length it was told.
+ */
+#ifndef NOH_NET_NET_H
+#define NOH_NET_NET_H
+
+#include "core/atomic.h"
+#include "net/call.h"
+#include "net/io.h"
+#include "net/session.h"
+
+#include <pthread.h>
+#include <stdalign.h>
+
+/* A request on its way to its actor. Text and bytes are valid until the batch was delivered. */
+struct arrival {
+	const char *address;
+	const void *body, *key;
+	uint64_t    token;
+	uint64_t    hash;                  /* the door's                                            */
+	void       *type;                  /* the door's; NULL: not known yet                       */
+	uint32_t    len, key_len, kind, address_len;
+	uint32_t    slot;
+	uint8_t     op;                    /* enum request_op                                       */
+	uint8_t     named;                 /* enum request_type                                     */
+};
+#define ARRIVALS 128                       /* delivered together                                    */
+#define ARRIVAL_TEXT 16384                 /* their addresses                                       */
+
+/* How requests reach actors: box/ gives it. deliver: NOH_OK: the answer will come, or came. NOH_FULL (of a
+ * mailbox that blocks) and NOH_ENOMEM (over the memory budget): not now, try again. Anything else is an answer by
+ * itself. */
+struct net_door {
+	void *box;
+	void (*prepare)(void *box, uint32_t worker, struct arrival *list, uint32_t n);   /* about to be delivered */
+	int  (*deliver)(void *box, uint32_t worker, struct arrival *a);
+	int  (*step)(void *box, uint32_t worker, const struct request *parts, uint32_t n, uint32_t timeout_ms,
+		     uint64_t token);
+	atomic_u64 *(*awaits)(void *box, uint32_t worker);     /* where to say for which epoch it waits  */
+	uint64_t (*now_ns)(void *box);
+	uint64_t (*wall_ms)(void *box);
+	void (*log)(void *box, int level, const char *line);
+	atomic_u64 *durable;               /* epoch: what is due by then is on disk                 */
+};
+
+struct accounts {
+	struct accounts *older;            /* replaced; kept until the end, others may be looking   */
+	size_t           count;
+	struct { char name[SESSION_NAME_MAX + 1]; int role; uint8_t token[32]; } list[];
+};
+
+/* What the workers share. */
+struct server {
+	struct net_door     door;
+	noh_listen_options  o;             /* with the defaults filled in                           */
+	struct resp_limits  limits, strict;   /* strict: before a client has said who it is         */
+	atomic_ptr          accounts;      /* struct accounts; NULL: everybody may do all           */
+	int                *listeners;     /* TCP: one per worker; then the Unix socket             */
+	uint32_t            workers;
+	int                 unix_fd;
+	bool                unix_bound;
+	const char         *io_name;       /* as probed                                             */
+	bool                uring;
+	uint64_t            started_ms;    /* wall clock                                            */
+	_Atomic(struct net *) *nets;       /* one per worker, made by its thread                    */
+	alignas(CACHE_LINE) atomic_u64 connections;   /* of all workers: for the limit              */
+	atomic_u64          next_id;
+	atomic_u32          stopping;
+};
+
+struct mark { size_t end; uint64_t due; };     /* output up to end waits for that epoch */
+
+enum {
+	CONN_DIRTY = 1,                    /* in the list of those with something to send           */
+	CONN_GATED = 2,                    /* in the list of those that wait for the disk           */
+	CONN_BACKLOG = 4,                  /* in the list of those with input that may be run again */
+	CONN_STALLED = 8,                  /* its next request was refused for now: held            */
+	CONN_EOF = 16,                     /* the client will say nothing more                      */
+	CONN_ENDING = 32,                  /* no more commands; ends when all is answered and sent  */
+	CONN_DEAD = 64,                    /* told to end                                           */
+	CONN_LOCAL = 128,                  /* through the Unix socket                               */
+};
+
+struct conn {
+	struct io_socket socket;
+	struct net      *net;
+	uint32_t         flags;
+	uint32_t         first, last;      /* slots that wait, oldest first; 0: none                */
+	uint32_t         waiting;          /* how many                                              */
+	struct out       out;              /* written, not sent                                     */
+	size_t           released;         /* of it, what may leave                                 */
+	struct mark     *marks;            /* of the rest, what it waits for                        */
+	uint32_t         mark_count, mark_room;
+	struct out       flying;           /* being sent                                            */
+	char            *in;               /* input that was not run yet; NULL: none                */
+	uint32_t         in_len, in_room;
+	struct held     *held, **held_end; /* requests that were refused for now                    */
+	uint64_t         active_ms;        /* when it last said something                           */
+	uint64_t         took_ms;          /* when it last took something, or had nothing to take   */
+	uint64_t         partial_ms;       /* when the command began of which a part is here; 0: none */
+	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
+	struct conn     *next_dead;
+	struct session   session;
+	struct resp_reader reader;
+};
+
+enum slot_state { SLOT_FREE, SLOT_WAITING, SLOT_READY };
+
+#define SLOT_INLINE 40
+struct asked {
+	uint64_t   due;
+	format_fn *format;                 /* NULL: text is the reply                               */
+	struct tag tag;
+	uint32_t   gen;
+	uint32_t   next;                   /* in the connection's queue, or among the free          */
+	uint32_t   conn;
+	uint16_t   conn_gen;
+	uint8_t    state;
+	bool       at_once;                /* does not wait for the disk                            */
+	bool       silent;                 /* CLIENT REPLY OFF                                      */
+	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
+	uint32_t   index;
+	uint32_t   parts, missing;
+	uint64_t   until_ms;
+	struct part one;                   /* parts == 1; body: inside, or an allocation            */
+	union {
+		uint64_t     inside[SLOT_INLINE / 8];
+		struct part *many;         /* parts != 1: their bodies are allocations              */
+		struct out   text;
+	} u;
+};
+
+/* An answer from another thread. */
+struct late {
+	struct late *next;
+	uint64_t     token, due;
+	int          status;
+	uint32_t     len, count;           /* count: of a step's parts; UINT32_MAX: a single one    */
+	uint64_t     body[];
+};
+
+struct net_counts {
+	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out;
+};
+
+struct net {
+	struct server *server;
+	struct io     *io;
+	uint32_t       worker;
+	atomic_u64    *awaits;             /* shown: the epoch the first of the gated waits for; UINT64_MAX */
+	struct conn  **conns;              /* by number; NULL: free                                 */
+	uint16_t      *gens;
+	uint32_t      *free;               /* numbers that are free: a stack                        */
+	uint32_t       free_count, conn_room;
+	struct conn   *dead;               /* to be freed at the end of the pass                    */
+	struct asked   *slots;              /* 0 is nobody's                                         */
+	uint32_t       slot_room, slot_free, slots_waiting;
+	uint32_t      *dirty, *gated, *backlog;            /* numbers; each as long as conns        */
+	uint32_t       dirty_count, gated_count, backlog_count;
+	struct arrival arrivals[ARRIVALS];
+	uint32_t       arrival_count;
+	char           text[ARRIVAL_TEXT];
+	uint32_t       text_used;
+	struct out     scratch;            /* a reply that has to wait its turn                     */
+	struct arg    *argv;               /* of a command with many arguments                      */
+	uint32_t       argv_room;
+	atomic_u64    *calls;              /* by command: session.calls                             */
+	pthread_mutex_t roll;              /* of conn.shown: CLIENT LIST of other workers           */
+	uint64_t       now_ms, sweep_ms;   /* monotonic; when to look at time-outs next             */
+	uint64_t       wall_ms;
+	uint64_t       retry_ms;
+	uint32_t       stalled;            /* connections that are                                  */
+	uint32_t       partial;            /* with a part of a command                              */
+	uint32_t       sending;            /* with a send under way                                 */
+	bool           unlistened;
+	struct {
+		struct net_counts counts;
+		atomic_u64 connections;
+		atomic_u32 idle;           /* no command waits, nothing is to be sent               */
+	} shown;
+	alignas(CACHE_LINE) atomic_ptr late;       /* struct late; any thread                       */
+};
+
+/* ── server.c ── */
+int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
+void server_close(struct server *s);                   /* no worker runs any more */
+int  server_set_accounts(struct server *s, const noh_account *list, size_t count);
+void server_stats(struct server *s, noh_net_stats *stats);
+void server_stop(struct server *s);                    /* nobody new, no new commands */
+bool server_idle(struct server *s);                    /* ... and all that were given are answered */
+
+/* ── net.c: the stages of a worker's pass ── */
+bool net_open(struct server *s, uint32_t worker);      /* on the worker's thread; false: no network here */
+void net_close(struct net *n);
+uint32_t net_read(struct net *n);                      /* bytes   -> requests, delivered        */
+uint32_t net_write(struct net *n);                     /* replies -> bytes                      */
+void net_submit(struct net *n);                        /* what is to be sent, now: before blocking elsewhere */
+bool net_ready(struct net *n);                         /* is there something to read or write?  */
+bool net_pending(struct net *n);                       /* the same without a look at the sockets */
+void net_wait(struct net *n, uint64_t timeout_ns);
+void net_wake(struct net *n);
+
+/* ── slot.c ── */
+#define TOKEN_NET (UINT64_C(1) << 63)
+static inline uint32_t token_worker(uint64_t token) { return (uint32_t)token >> 21 & 1023; }
+void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
+void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts, uint32_t count);
+/* From another thread; true: wake the worker. Out of memory: the answer is lost, and TIMEOUT will tell. */
+bool net_answer_late(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
+bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts,
+			   uint32_t count);
+uint32_t slot_take_late(struct net *n);
+void slot_deliver(struct net *n);                      /* what has arrived, to the door         */
+uint32_t slot_retry(struct net *n, struct conn *c);    /* what was held                         */
+bool slot_text(struct net *n, struct conn *c);         /* scratch becomes a reply that waits its turn */
+void slot_expire(struct net *n, struct conn *c);       /* who has waited too long               */
+void slot_abandon(struct net *n, struct conn *c);      /* its client is gone                    */
+void slot_write(struct net *n, struct conn *c);        /* replies that are ready, as far as they go in order */
+bool slots_open(struct net *n);
+void slots_close(struct net *n);
+
+/* ── roll.c ── */
+void roll_kill(struct net *n, uint64_t id);
+
+/* ── conn.c ── */
+extern const struct io_handlers conn_handlers;
+struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen);     /* NULL: gone */
+void conn_run(struct net *n, struct conn *c);          /* commands out of its input, as long as it may */
+void conn_may_go_on(struct net *n, struct conn *c);    /* something it waited for has happened    */
+void conn_end(struct net *n, struct conn *c);          /* now */
+void conn_sweep(struct net *n);                        /* time-outs                              */
+uint32_t conn_run_backlog(struct net *n);
+void conn_bury(struct net *n);                         /* frees who is dead: end of a pass       */
+bool conns_open(struct net *n);
+void conns_close(struct net *n);
+
+/* ── conn_out.c ── */
+void conn_wrote(struct net *n, struct conn *c, uint64_t due);           /* its output has grown */
+uint32_t conn_release_gated(struct net *n);            /* what is on disk by now may leave       */
+uint32_t conn_flush_dirty(struct net *n);
+void conn_sent(struct net *n, struct conn *c, bool ok);
+bool conn_output_full(const struct net *n, const struct conn *c);
+void conn_unwrite(struct conn *c, size_t len);         /* a muted reply */
+
+#endif

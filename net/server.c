@@ -1,0 +1,352 @@
+/* net/server.c - what the workers of a listening box share: sockets, limits, accounts, who is connected. */
+#include "net/net.h"
+
+#include "core/error.h"
+#include "core/mem.h"
+#include "net/command.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* ── options ── */
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+static void set_options(struct server *s, const noh_listen_options *o)
+{
+	s->o = *o;
+	if (!s->o.bind)
+		s->o.bind = "127.0.0.1";
+	if (!s->o.resp_port)
+		s->o.resp_port = 7411;
+	s->o.max_connections = or_default(o->max_connections, 10000);
+	s->o.max_args = or_default(o->max_args, 65536);
+	s->o.max_arg_bytes = or_default(o->max_arg_bytes, 1u << 20);
+	s->o.max_command_bytes = or_default(o->max_command_bytes, 16u << 20);
+	s->o.max_inline_bytes = or_default(o->max_inline_bytes, 64u << 10);
+	s->o.max_pipeline = or_default(o->max_pipeline, 4096);
+	s->o.max_output_bytes = or_default(o->max_output_bytes, 16u << 20);
+	s->o.timeout_ms = or_default(o->timeout_ms, 30000);
+	s->o.call_ms = or_default(o->call_ms, 30000);
+	s->limits = (struct resp_limits){ s->o.max_args, s->o.max_arg_bytes, s->o.max_command_bytes,
+					  s->o.max_inline_bytes };
+	s->strict = (struct resp_limits){ 10, 16384, 65536, 16384 };
+}
+
+static int check_options(const noh_listen_options *o)
+{
+	if (o->resp_port < -1 || o->resp_port > 65535)
+		return error_set(NOH_EINVAL, "port %d: ports go from 1 to 65535", o->resp_port);
+	if (o->resp_port == -1 && !o->unix_path)
+		return error_set(NOH_EINVAL, "noh_listen: neither a port nor a Unix socket");
+	if (o->io < NOH_IO_AUTO || o->io > NOH_IO_EPOLL)
+		return error_set(NOH_EINVAL, "io %d is none of the three", o->io);
+	if (o->durability != NOH_DISK && o->durability != NOH_MEMORY)
+		return error_set(NOH_EINVAL, "durability %d is none of NOH_DISK and NOH_MEMORY", o->durability);
+	return NOH_OK;
+}
+
+/* ── sockets ── */
+
+static int parse_address(const char *text, int port, struct sockaddr_storage *out, socklen_t *len)
+{
+	struct sockaddr_in *four = (struct sockaddr_in *)(void *)out;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)out;
+
+	memset(out, 0, sizeof *out);
+	if (inet_pton(AF_INET, text, &four->sin_addr) == 1) {
+		four->sin_family = AF_INET;
+		four->sin_port = htons((uint16_t)port);
+		*len = sizeof *four;
+	} else if (inet_pton(AF_INET6, text, &six->sin6_addr) == 1) {
+		six->sin6_family = AF_INET6;
+		six->sin6_port = htons((uint16_t)port);
+		*len = sizeof *six;
+	} else {
+		return error_set(NOH_EINVAL, "\"%s\" is not an IP address to listen on", text);
+	}
+	return NOH_OK;
+}
+
+static int listen_tcp(struct server *s)
+{
+	struct sockaddr_storage at;
+	socklen_t len = 0;
+	int rc = parse_address(s->o.bind, s->o.resp_port, &at, &len), one = 1;
+
+	if (rc != NOH_OK)
+		return rc;
+	s->listeners = mem_alloc(s->workers * sizeof *s->listeners);
+	if (!s->listeners)
+		return error_set(NOH_ENOMEM, "no memory for %u listeners", s->workers);
+	for (uint32_t i = 0; i < s->workers; i++)
+		s->listeners[i] = -1;
+	for (uint32_t i = 0; i < s->workers; i++) {
+		int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		s->listeners[i] = fd;
+		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0)
+			return error_set(NOH_ESYSTEM, "a socket for %s: %s", s->o.bind, strerror(errno));
+		/* The first one without SO_REUSEPORT would refuse the others; another server's is found by trying. */
+		if (i == 0 && bind(fd, (struct sockaddr *)&at, len) != 0)
+			return error_set(NOH_ESYSTEM, "cannot listen on %s port %d: %s", s->o.bind, s->o.resp_port,
+					 strerror(errno));
+		if (i == 0) {
+			(void)close(fd);
+			fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+			s->listeners[i] = fd;
+			(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+		}
+		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0 ||
+		    bind(fd, (struct sockaddr *)&at, len) != 0 || listen(fd, 1024) != 0)
+			return error_set(NOH_ESYSTEM, "cannot listen on %s port %d: %s", s->o.bind, s->o.resp_port,
+					 strerror(errno));
+	}
+	return NOH_OK;
+}
+
+/* A socket file that nobody listens on is left over from a crash: it goes. */
+static bool is_stale(const struct sockaddr_un *at)
+{
+	struct stat st;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool stale = fd >= 0 && stat(at->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+		     connect(fd, (const struct sockaddr *)at, sizeof *at) != 0 && errno == ECONNREFUSED;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return stale;
+}
+
+static int listen_unix(struct server *s)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+
+	if (strlen(s->o.unix_path) >= sizeof at.sun_path)
+		return error_set(NOH_EINVAL, "%s: the path of a Unix socket has at most %zu bytes", s->o.unix_path,
+				 sizeof at.sun_path - 1);
+	memcpy(at.sun_path, s->o.unix_path, strlen(s->o.unix_path) + 1);
+	if (is_stale(&at))
+		(void)unlink(at.sun_path);
+	s->unix_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (s->unix_fd < 0 || bind(s->unix_fd, (struct sockaddr *)&at, sizeof at) != 0)
+		return error_set(NOH_ESYSTEM, "cannot listen on %s: %s", s->o.unix_path, strerror(errno));
+	s->unix_bound = true;
+	if (chmod(at.sun_path, 0700) != 0 || listen(s->unix_fd, 1024) != 0)
+		return error_set(NOH_ESYSTEM, "cannot listen on %s: %s", s->o.unix_path, strerror(errno));
+	return NOH_OK;
+}
+
+static int choose_io(struct server *s)
+{
+	const char *missing = s->o.io == NOH_IO_EPOLL ? "" : io_uring_missing();
+
+	if (missing && s->o.io == NOH_IO_URING)
+		return error_set(NOH_ESYSTEM, "io_uring cannot be used: %s", missing);
+	s->uring = missing == NULL;
+	s->io_name = s->uring ? "io_uring" : "epoll";
+	if (missing && *missing)
+		s->door.log(s->door.box, NOH_WARN, missing);
+	return NOH_OK;
+}
+
+static bool copy_text(const char **text)
+{
+	size_t len = *text ? strlen(*text) + 1 : 0;
+	char *copy = len ? mem_alloc(len) : NULL;
+
+	if (len && !copy)
+		return false;
+	if (len)
+		memcpy(copy, *text, len);
+	*text = copy;
+	return true;
+}
+
+int server_open(struct server **out, const noh_listen_options *o, uint32_t workers, const struct net_door *door)
+{
+	static const noh_listen_options none;
+	struct server *s;
+	int rc = check_options(o ? o : &none);
+
+	*out = NULL;
+	if (rc != NOH_OK)
+		return rc;
+	s = mem_aligned(CACHE_LINE, sizeof *s);
+	if (!s)
+		return error_set(NOH_ENOMEM, "no memory for a server");
+	s->door = *door;
+	s->workers = workers;
+	s->unix_fd = -1;
+	s->started_ms = door->wall_ms(door->box);
+	set_options(s, o ? o : &none);
+	s->nets = mem_zalloc(workers * sizeof *s->nets);
+	if (!s->nets || !copy_text(&s->o.bind) || !copy_text(&s->o.unix_path))
+		rc = error_set(NOH_ENOMEM, "no memory for a server");
+	if (rc == NOH_OK)
+		rc = choose_io(s);
+	if (rc == NOH_OK && s->o.resp_port > 0)
+		rc = listen_tcp(s);
+	if (rc == NOH_OK && s->o.unix_path)
+		rc = listen_unix(s);
+	if (rc != NOH_OK) {
+		server_close(s);
+		return rc;
+	}
+	*out = s;
+	return NOH_OK;
+}
+
+void server_close(struct server *s)
+{
+	struct accounts *a = load_relaxed(&s->accounts);
+
+	for (uint32_t i = 0; s->nets && i < s->workers; i++)
+		if (s->nets[i])
+			net_close(s->nets[i]);
+	for (uint32_t i = 0; s->listeners && i < s->workers; i++)
+		if (s->listeners[i] >= 0)
+			(void)close(s->listeners[i]);
+	if (s->unix_fd >= 0)
+		(void)close(s->unix_fd);
+	if (s->unix_bound)
+		(void)unlink(s->o.unix_path);
+	while (a) {
+		struct accounts *older = a->older;
+
+		mem_free(a, sizeof *a + a->count * sizeof a->list[0]);
+		a = older;
+	}
+	mem_free(s->listeners, s->workers * sizeof *s->listeners);
+	mem_free(s->nets, s->workers * sizeof *s->nets);
+	mem_free((void *)(uintptr_t)s->o.bind, 0);
+	mem_free((void *)(uintptr_t)s->o.unix_path, 0);
+	mem_free(s, sizeof *s);
+}
+
+void server_stop(struct server *s)
+{
+	store_seq_cst(&s->stopping, 1);
+}
+
+bool server_idle(struct server *s)
+{
+	for (uint32_t i = 0; i < s->workers; i++) {
+		struct net *n = load_acquire(&s->nets[i]);
+
+		if (n && (!load_relaxed(&n->shown.idle) || load_relaxed(&n->shown.connections)))
+			return false;
+	}
+	return true;
+}
+
+/* ── accounts ── */
+
+int server_set_accounts(struct server *s, const noh_account *list, size_t count)
+{
+	struct accounts *a = mem_alloc(sizeof *a + count * sizeof a->list[0]);
+
+	if (!a)
+		return error_set(NOH_ENOMEM, "no memory for %zu accounts", count);
+	for (size_t i = 0; i < count; i++) {
+		size_t len = list[i].name ? strlen(list[i].name) : 0;
+
+		if (len == 0 || len > SESSION_NAME_MAX || list[i].role < NOH_USER || list[i].role > NOH_ADMIN) {
+			mem_free(a, sizeof *a + count * sizeof a->list[0]);
+			return error_set(NOH_EINVAL, "account %zu: a name has 1 to %d bytes, a role is one of the three",
+					 i, SESSION_NAME_MAX);
+		}
+		memcpy(a->list[i].name, list[i].name, len + 1);
+		a->list[i].role = list[i].role;
+		memcpy(a->list[i].token, list[i].token, sizeof a->list[i].token);
+	}
+	a->count = count;
+	a->older = load_relaxed(&s->accounts);
+	store_release(&s->accounts, a);
+	return NOH_OK;
+}
+
+int net_login(struct net *n, const struct arg *name, const struct arg *secret)
+{
+	const struct accounts *a = load_acquire(&n->server->accounts);
+	uint8_t token[SHA256_DIGEST_LENGTH];
+	int role = -1;
+
+	if (!a || a->count == 0)
+		return -2;
+	SHA256((const uint8_t *)secret->at, secret->len, token);
+	for (size_t i = 0; i < a->count; i++) {          /* all of them, found or not */
+		bool named = strlen(a->list[i].name) == name->len && memcmp(a->list[i].name, name->at, name->len) == 0;
+		bool right = CRYPTO_memcmp(token, a->list[i].token, sizeof token) == 0;
+
+		if (named && right)
+			role = a->list[i].role;
+	}
+	return role;
+}
+
+/* ── what commands ask of the server: session.h ── */
+
+struct session *call_session(struct call *c)
+{
+	return &c->conn->session;
+}
+
+const noh_listen_options *net_options(struct net *n)
+{
+	return &n->server->o;
+}
+
+uint64_t net_started_ms(struct net *n)
+{
+	return n->server->started_ms;
+}
+
+uint64_t net_command_calls(struct net *n, uint32_t index)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n->server->workers; i++) {
+		struct net *other = load_acquire(&n->server->nets[i]);
+
+		sum += other ? load_relaxed(&other->calls[index]) : 0;
+	}
+	return sum;
+}
+
+void net_shutdown(struct net *n)
+{
+	if (n->server->o.on_shutdown)
+		n->server->o.on_shutdown(n->server->o.user);
+}
+
+#define SUM(field) do { uint64_t x = 0;                                                            \
+	for (uint32_t i_ = 0; i_ < s->workers; i_++) {                                              \
+		struct net *n_ = load_acquire(&s->nets[i_]);                                        \
+		x += n_ ? load_relaxed(&n_->shown.counts.field) : 0; }                              \
+	stats->field = x; } while (0)
+
+void server_stats(struct server *s, noh_net_stats *stats)
+{
+	memset(stats, 0, sizeof *stats);
+	stats->io = s->io_name;
+	stats->connections = load_relaxed(&s->connections);
+	SUM(accepted);
+	SUM(refused);
+	SUM(closed_slow);
+	SUM(commands);
+	SUM(errors);
+	SUM(bytes_in);
+	SUM(bytes_out);
+}
