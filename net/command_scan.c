@@ -10,7 +10,7 @@
 
 enum { SCAN_MOST = 10000, SCAN_USUAL = 10, KEYS_MOST = 100000, KEYS_AT_ONCE = 1000 };
 
-static const char prefix[] = "counter:";
+enum { PREFIX = sizeof "counter:" - 1 };
 
 /* Keys found: their bytes one behind the other, and where each of them is. */
 struct place { size_t at, len; };
@@ -23,8 +23,8 @@ struct found {
 static void find_one(void *user, const noh_scanned *actor)
 {
 	struct found *f = user;
-	const char *key = actor->address + sizeof prefix - 1;
-	size_t len = actor->len - (sizeof prefix - 1);
+	const char *key = actor->address + PREFIX;
+	size_t len = actor->len - PREFIX;
 
 	if (f->pattern && !glob_match(f->pattern, f->pattern_len, key, len))
 		return;
