@@ -53,6 +53,9 @@ static void reservations_are_taken(void)
 	ANSWERS(r, "*2\r\n:5\r\n:7");
 	r = (noh_inventory_reserved){ .outcome = NOH_INVENTORY_SHORT, .available = 1 };
 	ANSWERS(r, "-OUTOFSTOCK only 1 available; nothing was reserved");
+	fake.out.len = 0;
+	fake_answer(&(struct part){ NOH_REFUSED, sizeof r, &r }, 1);
+	WROTE("-OUTOFSTOCK only 1 available; nothing was reserved");
 	ASKS("inv.reserve s 2 TTL 600 IDEM order-77", "inventory:s reserve 2 ttl 600000 key order-77");
 	ASKS("inv.reserve s 2 IDEM order-77 TTL 1", "inventory:s reserve 2 ttl 1000 key order-77");
 	REPLIES("inv.reserve s 2 TTL 0", "-ERR TTL must be a number of seconds, 1 to 4611686018427387");
@@ -124,7 +127,8 @@ static void several_articles_are_reserved_in_one_step(void)
 	fake.out.len = 0;
 	fake_answer(parts, 2);
 	WROTE("-OUTOFSTOCK article 2: only 2 available; nothing was reserved");
-	parts[0] = (struct part){ NOH_EFAILED, 0, NULL };           /* undone with the other: that one says why */
+	parts[0] = (struct part){ NOH_OK, 0, NULL };                /* undone with the other: that one says why */
+	parts[1].status = NOH_REFUSED;
 	fake.out.len = 0;
 	fake_answer(parts, 2);
 	WROTE("-OUTOFSTOCK article 2: only 2 available; nothing was reserved");
