@@ -334,6 +334,7 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 		count_one(&p->types[t->index].deactivations, 1);
 	store_relaxed(&c->life, NOH_NOT_ACTIVE);
 	say_goodbye(p, c, NOH_OK);
+	must(!c->ext || !c->ext->joins);                 /* an empty mailbox is beyond every place in it */
 	ext_free(c->ext);
 	c->ext = NULL;
 	bury(p, n);

@@ -134,6 +134,13 @@ void step_told(void *step, int status, const void *body, size_t len)
 
 /* ── taking ── */
 
+/* Another cell, perhaps: then it has no place there yet. */
+static int find(struct port *p, struct step_part *part)
+{
+	part->placed = false;
+	return sched_resolve(p, part->address, part->address_len, &part->cell, &part->gen);
+}
+
 /* The token goes to the next actor. */
 static void ask(struct port *p, struct step *s)
 {
@@ -143,7 +150,7 @@ static void ask(struct port *p, struct step *s)
 	int rc = NOH_OK;
 
 	if (!part->cell)
-		rc = sched_resolve(p, part->address, part->address_len, &part->cell, &part->gen);
+		rc = find(p, part);
 	/* Who is held can not even be read: on a full disk the one we wait for may wait for ever. */
 	if (rc == NOH_OK && s->held && sched_is_durable(s->sched) &&
 	    s->sched->journal.no_space(s->sched->journal.arg))
@@ -154,9 +161,9 @@ static void ask(struct port *p, struct step *s)
 	}
 	c = part->cell;
 	gen = part->gen;
-	if (part->place_gen != gen) {
+	if (!part->placed) {
 		part->place = mb_tail(load_acquire(&c->mailbox.word));
-		part->place_gen = gen;
+		part->placed = true;
 	}
 	s->node.op = SYS_JOIN;
 	s->node.token = part->place;
@@ -199,7 +206,7 @@ static void advance(struct worker *w, struct step *s)
 		struct cell *c = part->cell;
 
 		if (!c || (load_acquire(&c->mailbox.gen) != part->gen)) {
-			int rc = sched_resolve(p, part->address, part->address_len, &part->cell, &part->gen);
+			int rc = find(p, part);
 
 			if (rc != NOH_OK) {
 				refuse(p, s, rc);

@@ -31,7 +31,7 @@ struct step_part {
 	uint64_t     hash;
 	uint64_t     place;        /* in its mailbox: what was claimed before is handled before */
 	uint32_t     gen;
-	uint32_t     place_gen;    /* of the cell it has that place in; 0: none yet          */
+	bool         placed;       /* it has that place, in this cell                        */
 	noh_msg      msg;
 	struct msg   answer;       /* as long as it runs: what the turn has answered         */
 	int          status;
