@@ -182,7 +182,7 @@ bool load_ask(int fd, struct reply *r, char *raw, size_t room, unsigned argc, co
 /* load_report.c */
 void load_report(const struct load_plan *plan, const struct load_result *r);
 void load_report_json(const struct load_plan *plan, const struct load_result *r);
-void load_progress(const struct load_plan *plan, uint64_t ops, uint64_t errors, double elapsed);
+void load_progress(const struct load_plan *plan, uint64_t ops, double rate, uint64_t errors, double elapsed);
 const char *load_mix_name(enum load_mix mix);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct { const char *name; double share; } points[] = {
 	{ "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 }, { "p99.9", 0.999 }, { "max", 1 },
@@ -33,47 +32,42 @@ static const char *shape(const struct load_plan *p, char *buf, size_t room)
 	return buf;
 }
 
-void load_progress(const struct load_plan *p, uint64_t ops, uint64_t errors, double elapsed)
+void load_progress(const struct load_plan *p, uint64_t ops, double rate, uint64_t errors, double elapsed)
 {
-	static double last_elapsed;              /* one line of one program: shown by main alone */
-	static uint64_t last_ops;
-	char rate[32], count[40], end[48] = "";
+	char speed[32], count[40], end[48] = "";
 
-	if (elapsed < 0) {
-		fputs("\r\033[K", stderr);
-		last_elapsed = 0;
-		last_ops = 0;
-		return;
-	}
 	if (p->requests == 0)
 		snprintf(end, sizeof end, " of %.1f", p->warmup + p->seconds);
-	double between = elapsed - last_elapsed;
-	cli_rate(rate, sizeof rate, between > 0 ? (double)(ops - last_ops) / between : 0);
-	fprintf(stderr, "\r\033[K  %s  %.1f%s s  %s/s  %s so far", load_mix_name(p->mix), elapsed, end, rate,
-		cli_count(count, sizeof count, ops));
+	fprintf(stderr, "\r\033[K  %s  %.1f%s s  %s/s  %s so far", load_mix_name(p->mix), elapsed, end,
+		cli_rate(speed, sizeof speed, rate), cli_count(count, sizeof count, ops));
 	if (errors > 0)
 		fprintf(stderr, "  %llu errors", (unsigned long long)errors);
 	fflush(stderr);
-	last_elapsed = elapsed;
-	last_ops = ops;
+}
+
+static void print_work(const struct load_plan *p)
+{
+	char keys[40], dist[40], units[40];
+
+	if (p->mix == MIX_SALE)
+		printf(", %s orders for %s units", cli_count(keys, sizeof keys, p->requests),
+		       cli_count(units, sizeof units, p->units));
+	else if (p->mix == MIX_PUBSUB)
+		printf(", %u publisher%s, %u bytes", p->publishers, p->publishers > 1 ? "s" : "", p->payload);
+	else if (p->mix != MIX_PING)
+		printf(", %s keys %s", cli_count(keys, sizeof keys, p->keys), shape(p, dist, sizeof dist));
+	if (p->reads > 0)
+		printf(", %g %% reads", 100 * p->reads);
+	if (p->holds > 0)
+		printf(" with %s open holds each", cli_count(keys, sizeof keys, p->holds));
 }
 
 static void print_plan(const struct load_plan *p, const struct load_result *r)
 {
-	char keys[40], dist[40], rate[40];
+	char rate[40];
 
 	printf("%s", load_mix_name(p->mix));
-	if (p->reads > 0)
-		printf(" with %g %% reads", 100 * p->reads);
-	if (p->mix == MIX_SALE)
-		printf(", %s orders for", cli_count(keys, sizeof keys, p->requests)),
-		printf(" %s units", cli_count(keys, sizeof keys, p->units));
-	else if (p->mix == MIX_PUBSUB)
-		printf(", %u publishers, %u bytes", p->publishers, p->payload);
-	else if (p->mix != MIX_PING)
-		printf(", %s keys %s", cli_count(keys, sizeof keys, p->keys), shape(p, dist, sizeof dist));
-	if (p->holds > 0)
-		printf(" with %s open holds each", cli_count(keys, sizeof keys, p->holds));
+	print_work(p);
 	printf("; %u %s, pipeline %u, %s", p->connections, p->mix == MIX_PUBSUB ? "subscribers" : "connections",
 	       p->pipeline, p->rate > 0 ? "intended " : "as fast as it goes");
 	if (p->rate > 0)
@@ -85,7 +79,7 @@ static void print_latency(const char *head, const struct hist *h)
 {
 	char time[32];
 
-	printf("  %-11s", head);
+	printf("  %-13s", head);
 	for (unsigned i = 0; i < POINTS; i++)
 		printf("%s %s%s", points[i].name, cli_time(time, sizeof time, (double)hist_at(h, points[i].share)),
 		       i + 1 < POINTS ? "   " : "\n");
@@ -97,7 +91,7 @@ static void print_server(const struct load_result *r)
 
 	if (r->server_cpu < 0)
 		return;
-	printf("  %-11s%.2f s CPU, %.0f %% of a core", "server", r->server_cpu,
+	printf("  %-13s%.2f s CPU, %.0f %% of a core", "server", r->server_cpu,
 	       r->seconds > 0 ? 100 * r->server_cpu / r->seconds : 0);
 	if (r->server_cpu > 0)
 		printf("; %s operations per CPU second", cli_rate(rate, sizeof rate, (double)r->ops / r->server_cpu));
@@ -108,7 +102,7 @@ static void print_sale(const struct load_plan *p, const struct load_result *r)
 {
 	if (p->mix != MIX_RESERVE && p->mix != MIX_SALE)
 		return;
-	printf("  %-11s%llu reserved, %llu committed", "stock", (unsigned long long)r->reserved,
+	printf("  %-13s%llu reserved, %llu committed", "stock", (unsigned long long)r->reserved,
 	       (unsigned long long)r->committed);
 	if (p->mix == MIX_SALE)
 		printf(", %llu came too late", (unsigned long long)r->sold_out);
@@ -120,18 +114,18 @@ void load_report(const struct load_plan *p, const struct load_result *r)
 	char count[40], rate[32];
 
 	print_plan(p, r);
-	printf("  %-11s%s/s; %s %s in %.2f s\n", "rate", cli_rate(rate, sizeof rate, r->rate),
+	printf("  %-13s%s/s; %s %s in %.2f s\n", "rate", cli_rate(rate, sizeof rate, r->rate),
 	       cli_count(count, sizeof count, r->ops), p->mix == MIX_PUBSUB ? "messages delivered" : "operations",
 	       r->seconds);
 	print_latency("latency", &r->latency);
 	if (p->rate > 0)
 		print_latency("own lag", &r->lag);
 	print_server(r);
-	printf("  %-11s%.2f s CPU\n", "client", r->client_cpu);
+	printf("  %-13s%.2f s CPU\n", "client", r->client_cpu);
 	print_sale(p, r);
 	if (r->reconnects > 0)
-		printf("  %-11s%llu times\n", "reconnected", (unsigned long long)r->reconnects);
-	printf("  %-11s%s requests, ", "verified", cli_count(count, sizeof count, r->requests));
+		printf("  %-13s%llu times\n", "reconnected", (unsigned long long)r->reconnects);
+	printf("  %-13s%s requests, ", "verified", cli_count(count, sizeof count, r->requests));
 	printf("%s replies, %llu errors%s%s\n", cli_count(count, sizeof count, r->replies),
 	       (unsigned long long)r->errors, r->errors > 0 ? "; the first: " : "", r->first_error);
 }

@@ -156,7 +156,7 @@ static void set_start(struct load *l, struct worker *w)
 
 static void show_until_end(const struct load_plan *p, struct worker *w)
 {
-	uint64_t started = cli_now_ns();
+	uint64_t started = cli_now_ns(), last_ops = 0, last = started;
 
 	for (unsigned i = 0; i < p->threads; i++)
 		for (;;) {
@@ -173,9 +173,14 @@ static void show_until_end(const struct load_plan *p, struct worker *w)
 				ops += load_relaxed(&w[k].thread->shown_ops);
 				errors += load_relaxed(&w[k].thread->shown_errors);
 			}
-			load_progress(p, ops, errors, (double)(cli_now_ns() - started) / 1e9);
+			uint64_t now = cli_now_ns();
+
+			load_progress(p, ops, (double)(ops - last_ops) * 1e9 / (double)(now - last), errors,
+				      (double)(now - started) / 1e9);
+			last = now;
+			last_ops = ops;
 		}
-	load_progress(p, 0, 0, -1);
+	fputs("\r\033[K", stderr);
 }
 
 static void run_threads(struct load *l, struct load_thread *threads)
