@@ -142,7 +142,7 @@ void settings_print_page(void)
 	       "lists what is wrong with it. An unknown key, a value out of range and a number without its unit are errors\n"
 	       "that name the line and what would be right; the server does not start with them.\n\n"
 	       "```ini\n# comment\n[data]\ndir = /var/lib/noh\n\n[net]\nbind = 10.0.0.7\nmax_connections = 20000\n"
-	       "unix = \"/run/noh/my app.sock\"      # quotes where there are blanks; \\\" \\\\ \\n \\t inside\n\n"
+	       "unix = \"/run/noh/my app.sock\"      # quotes where there are blanks; \\\" and \\\\ inside\n\n"
 	       "[box]\nmemory = 8GiB\n```\n\n"
 	       "Sizes are whole numbers with B, KiB, MiB, GiB, TiB (powers of 1024) or KB, MB, GB, TB (of 1000); times with\n"
 	       "ms, s, m, h, d. In the environment an empty variable is one that is not set. A variable with `_FILE` at the\n"
