@@ -81,3 +81,16 @@ WEAK int noh_get_net_stats(noh_box *box, noh_net_stats *stats)
 	(void)box, (void)stats;
 	return NOH_ESTOPPED;
 }
+WEAK int call_status(struct call *c, const char *address, noh_status *status)
+{
+	return noh_get_status(call_box(c), address, status);
+}
+WEAK int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
+{
+	return noh_list(call_box(c), type, cursor, entries, count);
+}
+WEAK int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user)
+{
+	(void)c, (void)type, (void)cursor, (void)limit, (void)each, (void)user;
+	return NOH_ESTOPPED;
+}

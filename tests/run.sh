@@ -233,6 +233,12 @@ crash_stage() {   # quick or full
 	grep '^SKIP' "$log" | sed 's/^/    /'
 }
 
+sale_stage() {
+	stage "flash sale, server killed"
+	suite "tests/e2e/flash_sale.sh" tests/e2e/flash_sale.sh "$out/noh"
+	close_stage
+}
+
 sim_stage() {   # quick or full
 	stage "whole boxes, simulated"
 	suite "tests/sim/run.sh $1" env OUT="$out" tests/sim/run.sh "$1"
@@ -305,6 +311,7 @@ else
 	unit_stage "unit tests, plain" unit
 	bench_smoke
 	e2e_stage
+	sale_stage
 	interleave_stage
 	unit_stage "unit tests, ASan and UBSan" SAN=address unit
 	shim_stage
