@@ -91,19 +91,20 @@ void settings_print_help(void)
 
 static void in_words(const struct setting *t)
 {
-	char words[128];
+	char words[128], least[32], most[32];
 
 	choices(words, sizeof words, t, ", ");
+	settings_write(least, sizeof least, t->least, t->type);
+	settings_write(most, sizeof most, t->most, t->type);
 	switch (t->type) {
 	case SETTING_CHOICE: printf("%s", words); break;
 	case SETTING_BOOL: printf("true, false"); break;
-	case SETTING_NUMBER: printf("%llu to %llu", (unsigned long long)t->least, (unsigned long long)t->most); break;
-	case SETTING_SIZE: printf("size"); break;
-	case SETTING_DURATION: printf("time"); break;
+	case SETTING_NUMBER:
+	case SETTING_SIZE:
+	case SETTING_DURATION: printf("%s to %s", least, most); break;
 	case SETTING_PATH: printf("path"); break;
 	case SETTING_ADDRESS: printf("address"); break;
-	case SETTING_TEXT: printf("%llu to %llu characters", (unsigned long long)t->least,
-				  (unsigned long long)t->most); break;
+	case SETTING_TEXT: printf("%s to %s characters", least, most); break;
 	}
 	if (t->or_zero)
 		printf(", or 0");

@@ -220,5 +220,34 @@ END
 	expect 0 'all is well' verify d2
 fi
 
+# ── a disk that fails: it says why and ends, and the next start has what was answered ──
+if command -v redis-cli > /dev/null && command -v cc > /dev/null; then
+	cat > sick.c <<'END'
+#include <dlfcn.h>
+#include <errno.h>
+#include <unistd.h>
+ssize_t pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+	ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite");
+	if (access("sick", F_OK) == 0)
+		return errno = EIO, -1;
+	return real(fd, buf, len, at);
+}
+END
+	cc -D_GNU_SOURCE -shared -fPIC sick.c -o sick.so -ldl
+	LD_PRELOAD=$PWD/sick.so start --data d3 --io epoll
+	holds "it writes" sh -c "redis-cli -s $tmp/s INCRBY answered 7 | grep -qx 7"
+	touch sick
+	timeout 10 redis-cli -s "$tmp/s" INCRBY answered 1 > sick.out 2>&1
+	holds "nothing is acknowledged that was not written" sh -c '! grep -qx 8 sick.out'
+	ended 1 "a disk that fails"
+	holds "it says why" grep -q 'the disk failed: .*Input/output error.*; ending' err
+	rm sick
+	start --data d3
+	holds "what was answered is there" sh -c "redis-cli -s $tmp/s GET answered | grep -qE '^(7|8)$'"
+	kill -TERM $pid
+	ended 0 "after the disk"
+fi
+
 printf '%d passed, %d failed\n' $passed $failed
 [ $failed -eq 0 ]
