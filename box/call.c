@@ -208,6 +208,8 @@ int noh_sync(noh_box *box, uint32_t timeout_ms)
 		return rc;
 	rc = journal_wait(box->disk.journal, journal_epoch(box->disk.journal),
 			  (uint64_t)timeout_ms * 1000000u);
+	if (rc != NOH_EDISK && load_acquire(&box->disk.failed))      /* the keeper's: the image, not the journal */
+		return error_set(NOH_EDISK, "the data directory failed; the log says how");
 	if (rc == NOH_ETIMEOUT)
 		return error_set(rc, "what has happened is not on disk after %u ms", timeout_ms);
 	return rc;
