@@ -1,4 +1,5 @@
-# make            build out/plain/noh        make run     build, then a one-minute demonstration
+# make            build out/plain/noh        make run     build, then serve on port 7411; data in out/run-data
+# make demo       a million actors, live     R='--resp-port 6379' make run      more options for it
 # make test       everything CI runs         make T=mailbox test    only tests whose path has "mailbox"
 # make stress     minutes of it              make fuzz    fuzz the parsers (minutes)
 # make bench      numbers; idle machine      make bench-peers       the same beside CAF, Erlang, Go, Tokio
@@ -32,12 +33,14 @@ obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
-.PHONY: all lib run sim test unit stress fuzz bench bench-peers install deps clean
+.PHONY: all lib run demo sim test unit stress fuzz bench bench-peers install deps clean
 
 all: $(OUT)/noh
 deps:
 	@tools/deps.sh build
 run: deps
+	@$(MAKE) --no-print-directory -s all && exec $(OUT)/noh serve --data out/run-data $(R)
+demo: deps
 	@$(MAKE) --no-print-directory -s all && $(OUT)/noh demo
 test:
 	@tests/run.sh
@@ -65,6 +68,10 @@ $(OUT)/%.o: %.c
 $(OUT)/noh: $(call obj,$(SRC) $(CLI))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call obj,$(SRC)) $(call obj,$(wildcard tests/lib/*.c))
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+# Tests of the command line's own parts.
+TOOLKIT := tools/cli.c tools/accounts.c $(wildcard tools/settings*.c)
+$(patsubst %.c,$(OUT)/%,$(filter tests/tools/%,$(TESTS))): %: %.o $(call obj,$(SRC) $(TOOLKIT) $(wildcard tests/lib/*.c))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call obj,$(SRC) $(wildcard tests/lib/*.c) $(SIM))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(WRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
