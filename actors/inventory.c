@@ -8,7 +8,8 @@
  *	d  hold            one that has ended: how many, how
  *	l  number          the ended ones in the order they ended: which, when
  *
- * (numbers are big-endian, so that their order is that of the keys). One schedule is armed for the earliest of
+ * (numbers are big-endian, so that their order is that of the keys, and of 7 bytes, so that most keys are of 8:
+ * those are compared as one number). One schedule is armed for the earliest of
  * both: the next hold that is past its time, and the oldest that need not be remembered any longer. It works in
  * slices. What it has not come to yet is seen by every message all the same: a hold past its time can be neither
  * committed nor released, and a message that changes the books first takes back what it holds.
@@ -43,29 +44,31 @@ _Static_assert(sizeof(noh_inventory_reserved) <= 40, "and so does its answer");
 
 /* ── entries ── */
 
+#define NUMBER 7                 /* bytes: no SKU gives 2^56 numbers, and no clock shows 2^56 milliseconds */
+
 struct key {
-	uint8_t bytes[17];
+	uint8_t bytes[1 + 2 * NUMBER];
 	uint8_t len;
 };
 
 static void put_number(uint8_t *to, uint64_t n)
 {
-	for (int i = 0; i < 8; i++)
-		to[i] = (uint8_t)(n >> (56 - 8 * i));
+	for (int i = NUMBER; i--; n >>= 8)
+		to[i] = (uint8_t)n;
 }
 
 static uint64_t get_number(const uint8_t *from)
 {
 	uint64_t n = 0;
 
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < NUMBER; i++)
 		n = n << 8 | from[i];
 	return n;
 }
 
 static struct key key_of(char kind, uint64_t n)
 {
-	struct key k = { .len = 9 };
+	struct key k = { .len = 1 + NUMBER };
 
 	k.bytes[0] = (uint8_t)kind;
 	put_number(k.bytes + 1, n);
@@ -74,11 +77,11 @@ static struct key key_of(char kind, uint64_t n)
 
 static struct key time_key(int64_t time, uint64_t hold)
 {
-	struct key k = { .len = 17 };
+	struct key k = { .len = 1 + 2 * NUMBER };
 
 	k.bytes[0] = 'e';
 	put_number(k.bytes + 1, (uint64_t)time);
-	put_number(k.bytes + 9, hold);
+	put_number(k.bytes + 1 + NUMBER, hold);
 	return k;
 }
 
@@ -120,13 +123,13 @@ static bool next_time(noh_turn *turn, struct key *k, int64_t *time, uint64_t *ho
 	const void *at = k->bytes, *value;
 	size_t len = k->len, value_len;
 
-	if (noh_kv_next(turn, &at, &len, &value, &value_len) != NOH_OK || len != 17 ||
+	if (noh_kv_next(turn, &at, &len, &value, &value_len) != NOH_OK || len != 1 + 2 * NUMBER ||
 	    *(const uint8_t *)at != 'e')
 		return false;
 	memcpy(k->bytes, at, len);
 	k->len = (uint8_t)len;
 	*time = (int64_t)get_number(k->bytes + 1);
-	*hold = get_number(k->bytes + 9);
+	*hold = get_number(k->bytes + 1 + NUMBER);
 	return true;
 }
 
@@ -519,7 +522,7 @@ static int end(noh_turn *turn, const noh_msg *msg, uint64_t how, const char *nam
 	if (msg->len != sizeof a.reservation)
 		return malformed(turn, name, msg);
 	memcpy(&a.reservation, msg->body, sizeof a.reservation);
-	rc = get_entry(turn, key_of('h', a.reservation), &h, sizeof h);
+	rc = a.reservation < b.next_hold ? get_entry(turn, key_of('h', a.reservation), &h, sizeof h) : NOH_END;
 	if (rc == NOH_END)
 		return tell_end(turn, &b, how, &a);
 	if (rc != NOH_OK)
@@ -589,7 +592,7 @@ static int holds(noh_turn *turn, const noh_msg *msg)
 	if (m.reserved != 0 || m.limit > NOH_INVENTORY_PAGE_MAX)
 		return malformed(turn, "inventory HOLDS", msg);
 	a.head = (noh_inventory_holds){ .outcome = b->next_hold ? NOH_INVENTORY_OK : NOH_INVENTORY_NO_SKU };
-	if (b->next_hold)
+	if (m.cursor < b->next_hold)
 		rc = list_holds(turn, m.cursor, m.limit ? m.limit : 100, &a.head, a.list);
 	return rc == NOH_OK ? answer_and_go(turn, &a, sizeof a.head + a.head.count * sizeof a.list[0]) : rc;
 }

@@ -13,10 +13,10 @@ int api_running(noh_box *box)
 	return NOH_OK;
 }
 
-/* A port to change something with; NULL once the box stops. The port is taken first, then the flag
+/* The port is taken first, then the flag
  * looked at; noh_stop raises the flag first, then waits for the ports: so nothing is accepted behind
  * its back. */
-static struct port *open_port(noh_box *box)
+struct port *api_port(noh_box *box)
 {
 	struct port *p = sched_port(&box->sched);
 
@@ -40,7 +40,7 @@ int api_may_block(const char *what)
 	return NOH_OK;
 }
 
-static int check_message(struct sched *s, struct type *t, uint32_t kind, size_t len)
+int api_check_message(struct sched *s, struct type *t, uint32_t kind, size_t len)
 {
 	if (len > s->max_message)
 		return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len,
@@ -113,7 +113,7 @@ bool api_set_body(struct msg *m, const struct outgoing *out)
 static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct outgoing *out)
 {
 	struct msg m = { .kind = out->kind, .reply = out->reply };
-	int rc = check_message(p->sched, cell_type(p->sched, c), out->kind, out->len);
+	int rc = api_check_message(p->sched, cell_type(p->sched, c), out->kind, out->len);
 
 	if (rc != NOH_OK)
 		return rc;
@@ -132,7 +132,7 @@ int api_check(struct sched *s, struct type *t, const struct outgoing *out)
 				 "migration leads from; see the log of the start, or run noh check", t->name);
 	if (!t->durable && out->options && out->options->key)
 		return error_set(NOH_EINVAL, "an idempotency key needs a durable type, and %s is not", t->name);
-	return check_message(s, t, out->kind, out->len);
+	return api_check_message(s, t, out->kind, out->len);
 }
 
 /* An actor may go back to storage between look-up and push: look it up again. */
@@ -152,7 +152,7 @@ int api_send(noh_box *box, const char *address, const struct outgoing *out)
 		rc = api_check(s, t, out);
 	if (rc != NOH_OK)
 		return rc;
-	p = open_port(box);
+	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
 	do {
@@ -181,7 +181,7 @@ int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, si
 		return rc;
 	if (ref_number(to) == 0 || ref_number(to) >= load_relaxed(&s->cells.shared.fresh))
 		return error_set(NOH_EINVAL, "a reference to nobody");
-	p = open_port(box);
+	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
 	if (load_acquire(&cell_at(s, ref_number(to))->mailbox.gen) != ref_gen(to))
@@ -311,7 +311,7 @@ int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 	if (rc != NOH_OK)
 		return rc;
 	do {
-		p = open_port(box);
+		p = api_port(box);
 		if (!p)
 			return NOH_ESTOPPED;
 		rc = sched_resolve(p, address, strlen(address), &c, &gen);
@@ -343,7 +343,7 @@ static int look_up(struct port *p, const char *address, struct cell **c, uint32_
 /* A message is on its way to an actor that has not begun yet: it is activating. */
 static noh_life life_of(struct cell *c)
 {
-	noh_life life = (noh_life)load_relaxed(&c->life);
+	noh_life life = (noh_life)(load_relaxed(&c->life) & ~LIFE_HELD);
 
 	if (life == NOH_NOT_ACTIVE && mb_state(load_acquire(&c->mailbox.word)) != MB_IDLE)
 		return NOH_ACTIVATING;
@@ -364,7 +364,7 @@ int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeo
 		rc = api_running(box);
 	if (rc != NOH_OK)
 		return rc;
-	p = open_port(box);
+	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
 	epoch_enter(&p->epoch);
@@ -465,7 +465,7 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 		    (only && cell_type(s, c) != only))
 			continue;
 		entries[got].ref = ref_make((uint32_t)n, load_relaxed(&c->mailbox.gen));
-		entries[got].life = (noh_life)load_relaxed(&c->life);
+		entries[got].life = (noh_life)(load_relaxed(&c->life) & ~LIFE_HELD);
 		cell_address(s, c, entries[got++].address);
 	}
 	epoch_leave(&p->epoch);

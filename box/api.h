@@ -15,7 +15,12 @@ struct outgoing {
 	const noh_call_options *options;       /* NULL: none of that            */
 };
 
+#define API_TIMEOUT_MS 30000
+
 int api_running(noh_box *box);
+struct port *api_port(noh_box *box);      /* to change something with; NULL once the box stops */
+int api_check_message(struct sched *s, struct type *t, uint32_t kind, size_t len);
+int api_check_options(const noh_call_options *o);
 int api_may_block(const char *what);
 uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms);
 int api_call_result(const char *address, int status, size_t len, size_t room, bool wanted);

@@ -230,7 +230,7 @@ void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const v
 	}
 	if (s->parts != 1) {                             /* a whole step: all of it fares the same */
 		for (uint32_t i = 0; i < s->parts; i++)
-			s->u.many[i].status = status;
+			keep(s, &s->u.many[i], status, body, len, false);
 		s->due = due;
 		ready(n, number);
 		return;
@@ -413,9 +413,12 @@ static int deliver(struct net *n, struct arrival *a)
 	return rc;
 }
 
-static void refuse(struct net *n, const struct arrival *a, int rc)
+/* It was not even sent: the sentence says why. */
+static void refuse(struct net *n, uint64_t token, int rc)
 {
-	net_answer(n, a->token, 0, rc, NULL, 0);
+	const char *why = rc < 0 ? noh_why() : "";
+
+	net_answer(n, token, 0, rc, why, strlen(why));
 }
 
 static void deliver_or_hold(struct net *n, struct arrival *a)
@@ -438,7 +441,7 @@ static void deliver_or_hold(struct net *n, struct arrival *a)
 	if (c)
 		hold(n, c, a);
 	else
-		refuse(n, a, rc);
+		refuse(n, a->token, rc);
 }
 
 void slot_deliver(struct net *n)
@@ -480,7 +483,7 @@ uint32_t slot_retry(struct net *n, struct conn *c)
 		if (not_now(rc) && n->now_ms < c->held->until_ms)
 			return done;
 		if (rc != NOH_OK)
-			refuse(n, a, rc);
+			refuse(n, a->token, rc);
 		drop_held(c);
 		done++;
 	}
@@ -537,10 +540,10 @@ void slot_abandon(struct net *n, struct conn *c)
 	c->first = c->last = c->waiting = 0;
 	if (c->flags & CONN_STALLED) {
 		while (c->held) {
-			struct arrival a = c->held->a;
+			uint64_t token = c->held->a.token;
 
 			drop_held(c);
-			refuse(n, &a, NOH_EGONE);
+			net_answer(n, token, 0, NOH_EGONE, NULL, 0);
 		}
 		unstall(n, c);
 	}
@@ -733,5 +736,5 @@ void call_step(struct call *c, const struct request *requests, uint32_t count, f
 	rc = n->server->door.step(n->server->door.box, n->worker, requests, count,
 				  requests->timeout_ms ? requests->timeout_ms : n->o.call_ms, token);
 	if (rc != NOH_OK)
-		net_answer(n, token, 0, rc, NULL, 0);
+		refuse(n, token, rc);
 }

@@ -72,7 +72,8 @@ bool journal_room(struct journal *j, uint32_t ring);
 /* The disk is full: journal_room is false until there is space again, and what needs no record goes on. */
 bool journal_no_space(struct journal *j);
 
-/* `size` (a multiple of 8) bytes to write a record to, aligned to 8; above JOURNAL_INLINE it is an
+/* `size` (a multiple of 8) bytes to write a record to, exactly so long, aligned to 8 (or several records with
+ * one tag, side by side: they are on disk together or not at all); above JOURNAL_INLINE it is an
  * allocation that the ring points to (NULL: no memory). Several reserves may come before one push. */
 uint8_t *journal_reserve(struct journal *j, uint32_t ring, size_t size);
 void journal_push(struct journal *j, uint32_t ring);         /* all reserved: visible at once    */

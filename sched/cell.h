@@ -25,7 +25,7 @@ struct cell {
 	struct mailbox mailbox;
 	atomic_u32     last_active;  /* shown: tenths of a second on the box's clock   */
 	atomic_u16     type;         /* shown                                          */
-	atomic_u8      life;         /* shown: noh_life                                */
+	atomic_u8      life;         /* shown: noh_life; and LIFE_HELD                 */
 	uint8_t        flags;        /* mine: CELL_...                                 */
 	_Atomic(struct body *) body; /* the id part is shown, the rest mine            */
 	struct ext    *ext;          /* mine: what few actors have; NULL: none of it   */
@@ -34,7 +34,7 @@ static_assert(sizeof(struct cell) == CACHE_LINE, "an idle actor is one line and 
 
 enum {
 	CELL_STOP = 1,        /* deactivate as soon as nothing waits              */
-	CELL_EXTRA = 2,       /* ext has something to do: redo, room_queue, forced */
+	CELL_EXTRA = 2,       /* ext has something to do: redo, room_queue, joins, forced */
 	CELL_DIRTY = 4,       /* differs from what is stored                      */
 	CELL_BLOCKED = 8,     /* rests until a mailbox it filled is at half       */
 	CELL_WAITING = 16,    /* serves nothing but the answer it waits for       */
@@ -42,6 +42,10 @@ enum {
 	CELL_LOADED = 64,     /* what is stored is in memory                      */
 	CELL_READY = 128,     /* active                                           */
 };
+
+/* In life: a step is changing this one and others (step.h). What looks beside the mailbox must not see
+ * some before and others after it: it takes its place in the mailbox instead. */
+#define LIFE_HELD 0x80
 
 /* A message that has to be handled again, or was taken and could not be handled yet. */
 struct redo {
@@ -72,6 +76,7 @@ struct ext {
 	struct sysmsg   *goodbyes;        /* deactivate requests to answer at the end     */
 	struct sysmsg   *room_queue, **room_end;   /* who rests until there is room here  */
 	uint32_t         room_batch;      /* how many of them to wake at a time           */
+	struct sysmsg   *joins, **joins_end;       /* steps that wait until it gets to them (step.h) */
 	bool             room_woken;      /* since the mailbox was last above half        */
 	bool             forced;          /* deactivate: what waits is dropped            */
 	bool             erased;          /* nothing is kept, unless it has changed since  */

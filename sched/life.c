@@ -11,6 +11,7 @@
 #include "core/plant.h"
 #include "sched/image.h"
 #include "sched/newborn.h"
+#include "sched/step.h"
 
 #include <string.h>
 
@@ -18,8 +19,10 @@ struct ext *cell_ext(struct cell *c)
 {
 	if (!c->ext) {
 		c->ext = mem_zalloc(sizeof *c->ext);
-		if (c->ext)
+		if (c->ext) {
 			c->ext->redo_end = &c->ext->redo;
+			c->ext->joins_end = &c->ext->joins;
+		}
 	}
 	return c->ext;
 }
@@ -403,7 +406,10 @@ void life_discard(struct port *p, struct cell *c)
 
 		if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE)
 			(void)pending_complete(p, n->token, NOH_ESTOPPED, NULL, 0);
-		node_free(p, n);
+		if (n->op == SYS_JOIN)
+			step_discard(n);
+		else
+			node_free(p, n);
 		n = next;
 	}
 	for (n = mailbox_take_waiters(&c->mailbox); n; ) {
@@ -424,6 +430,12 @@ void life_discard(struct port *p, struct cell *c)
 		count_one(&p->types[t->index].dropped_stop, 1);
 		msg_dispose(p, &r->msg, NOH_ESTOPPED);
 		mem_free(r, sizeof *r);
+	}
+	for (n = c->ext ? c->ext->joins : NULL; n; ) {
+		struct sysmsg *next = n->next;
+
+		step_discard(n);
+		n = next;
 	}
 	say_goodbye(p, c, NOH_ESTOPPED);
 	ext_free(c->ext);

@@ -114,6 +114,9 @@ enum {
 	TURN_BIRTHS = 512,                 /* it has made cells that are not entered yet    */
 	TURN_TWICE = 1024,                 /* and wrote to one of them more than once       */
 	TURN_ERASE = 2048,
+	TURN_STEP = 4096,                  /* one of several at one moment (step.h)         */
+	TURN_RECORDED = 8192,              /* of a step: it has a record                    */
+	TURN_REFUSED = 16384,              /* refusal is filled in                          */
 };
 
 struct noh_turn {
@@ -143,6 +146,7 @@ struct noh_turn {
 	uint64_t        due;               /* of the turn that has just been committed             */
 	uint8_t        *record;            /* prepared, not pushed; NULL: none                     */
 	uint64_t        record_seq;
+	struct msg      refusal;           /* what noh_refuse was given                            */
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
@@ -381,7 +385,7 @@ void sched_serve(struct worker *w, struct cell *c);          /* it is BUSY, and 
 void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with its message */
 
 /* deliver.c */
-enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE };
+enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN };
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
@@ -424,7 +428,8 @@ uint64_t clock_next_ms(struct worker *w);
 uint64_t clock_pending(struct worker *w);
 void clock_close(struct worker *w);
 
-/* pending.c */
+/* pending.c. REPLY_STEP is no token: what a part of a step answers goes to the step. */
+#define REPLY_STEP (UINT64_C(1) << 32)
 enum { PENDING_ASK, PENDING_CALL, PENDING_THEN };
 size_t pending_size(void);
 size_t pending_link(void);

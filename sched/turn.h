@@ -18,6 +18,7 @@ struct letter { uint32_t effect, len; };                 /* before each address 
 
 void durable_commit(struct worker *w, struct cell *c);   /* durable.h */
 void durable_tell(struct worker *w);
+int  turn_settle(struct worker *w, int rc);              /* its newborns; or it is refused        */
 void turn_answer_rest(struct worker *w);                 /* an empty answer to who got none       */
 void turn_answer(struct worker *w, const noh_msg *m, int status);
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */

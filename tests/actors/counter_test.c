@@ -1,5 +1,5 @@
 /* tests/actors/counter_test.c - the counter: every message, every outcome, and time. (Threads and crashes:
- * actors_box_test.c; long random runs against a model: counter_model_test.c.) */
+ * sale_test.c; long random runs against a model: counter_model_test.c.) */
 #include "tests/actors/kit.h"
 
 static const char key[] = "counter:k";

@@ -21,11 +21,11 @@ mkdir -p "$out/obj"
 # The product's sources once, with coverage for the fuzzer to follow.
 objects=()
 building=()
-for c in core/*.c mailbox/*.c sched/*.c persist/*.c box/*.c; do
+for c in core/*.c mailbox/*.c sched/*.c persist/*.c net/*.c box/*.c actors/*.c; do
 	[ -e "$c" ] || continue
 	o=$out/obj/${c//\//_}.o
 	objects+=("$o")
-	[ "$o" -nt "$c" ] && [ -z "$(find core mailbox sched persist box include -name '*.h' -newer "$o")" ] && continue
+	[ "$o" -nt "$c" ] && [ -z "$(find core mailbox sched persist net box actors include -name '*.h' -newer "$o")" ] && continue
 	building+=("$c" "$o")
 done
 if [ ${#building[@]} -gt 0 ]; then

@@ -164,6 +164,7 @@ find_twin() {   # file line operation order: at random, few and many; then what 
 	done
 	echo "$by"
 }
+rare() { grep -q "^$1 $2 $3 $4: rare:" $here/unnecessary.txt; }
 listed() { grep -q "^$1 $2 $3 $4:" $here/unnecessary.txt; }
 order_twins() {
 	local file fn op order line by caught=0 unnecessary=0 began=$SECONDS
@@ -171,7 +172,7 @@ order_twins() {
 	while read -r file fn op order line; do
 		if listed "$file" "$fn" "$op" "$order"; then
 			unnecessary=$((unnecessary + 1))
-			[ $mode = full ] || continue
+			[ $mode = full ] && ! rare "$file" "$fn" "$op" "$order" || continue
 			by=$(find_twin "$file" "$line" "${op%#*}" "$order")
 			[ -z "$by" ] || bad "$file $fn $op $order: listed as unnecessary, but $by finds it"
 			continue
