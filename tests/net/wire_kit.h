@@ -190,6 +190,27 @@ static inline bool comes_to(struct wire *w, enum wire_number which, uint64_t n)
 
 /* ── clients ── */
 
+/* The end of a ring that this thread has opened (io_uring_missing does) may interrupt its calls much later. */
+static inline ssize_t take(int fd, void *to, size_t len)
+{
+	ssize_t n;
+
+	do {
+		n = recv(fd, to, len, 0);
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static inline bool connects(int fd, void *at, socklen_t len)
+{
+	int rc;
+
+	do {
+		rc = connect(fd, at, len);
+	} while (rc != 0 && (errno == EINTR || errno == EALREADY));
+	return rc == 0 || errno == EISCONN;
+}
+
 static inline int dial(struct wire *w)
 {
 	struct sockaddr_in tcp = { .sin_family = AF_INET, .sin_port = htons((uint16_t)w->port),
@@ -203,8 +224,7 @@ static inline int dial(struct wire *w)
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 	if (!w->local)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	EXPECT_EQ(connect(fd, w->local ? (struct sockaddr *)&local : (struct sockaddr *)&tcp,
-			  w->local ? sizeof local : sizeof tcp), 0);
+	EXPECT(connects(fd, w->local ? (void *)&local : (void *)&tcp, w->local ? sizeof local : sizeof tcp));
 	return fd;
 }
 
@@ -213,9 +233,9 @@ static inline bool say_bytes(int fd, const void *bytes, size_t len)
 	for (size_t done = 0; done < len; ) {
 		ssize_t n = send(fd, (const char *)bytes + done, len - done, MSG_NOSIGNAL);
 
-		if (n <= 0)
+		if (n <= 0 && errno != EINTR)
 			return false;
-		done += (size_t)n;
+		done += n > 0 ? (size_t)n : 0;
 	}
 	return true;
 }
@@ -231,7 +251,7 @@ static inline size_t hear(int fd, char *to, size_t len)
 	size_t got = 0;
 
 	while (got < len) {
-		ssize_t n = recv(fd, to + got, len - got, 0);
+		ssize_t n = take(fd, to + got, len - got);
 
 		if (n <= 0)
 			break;
@@ -267,7 +287,7 @@ static inline const char *hear_line(int fd, char *to, size_t size)
 {
 	size_t got = 0;
 
-	while (got + 1 < size && recv(fd, to + got, 1, 0) == 1)
+	while (got + 1 < size && take(fd, to + got, 1) == 1)
 		if (to[got++] == '\n')
 			break;
 	while (got && (to[got - 1] == '\n' || to[got - 1] == '\r'))
@@ -297,7 +317,7 @@ static inline bool hears_the_end(int fd)
 	char bytes[4096];
 	ssize_t n;
 
-	while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0)
+	while ((n = take(fd, bytes, sizeof bytes)) > 0)
 		;
 	return n == 0 || errno == ECONNRESET;
 }
