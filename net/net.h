@@ -129,6 +129,7 @@ struct asked {
 	uint8_t    state;
 	bool       at_once;                /* does not wait for the disk                            */
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
+	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
 	uint32_t   index;
 	uint32_t   parts, missing;
@@ -176,6 +177,7 @@ struct net {
 	uint64_t       bytes[ARRIVAL_BYTES / 8];
 	uint32_t       bytes_used;
 	struct out     scratch;            /* a reply that has to wait its turn                     */
+	bool           muting;             /* what the running command asks for is not to be answered */
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
@@ -260,5 +262,6 @@ uint32_t conn_flush_dirty(struct net *n);
 void conn_sent(struct net *n, struct conn *c, bool ok);
 bool conn_output_full(const struct net *n, const struct conn *c);
 void conn_unwrite(struct conn *c, size_t len);         /* a muted reply */
+void conn_was_silent(struct net *n, struct conn *c);   /* one that came by a slot: it may go on all the same */
 
 #endif

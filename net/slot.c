@@ -87,7 +87,8 @@ static uint32_t slot_take(struct net *n, struct conn *c)
 	s->parent = 0;
 	s->format = NULL;
 	s->parts = 0;
-	s->silent = false;
+	s->silent = n->muting;
+	s->proto = c->session.proto;
 	return number;
 }
 
@@ -149,7 +150,7 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		c->last = 0;
 	c->waiting--;
 	if (!s->silent && !(c->flags & CONN_DEAD)) {
-		c->out.proto = c->session.proto;
+		c->out.proto = s->proto;
 		if (s->format)
 			s->format(&c->out, parts, s->parts, s->tag);
 		else
@@ -157,6 +158,8 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		if (c->out.len > before && c->out.bytes[before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
+	} else {
+		conn_was_silent(n, c);
 	}
 	slot_give(n, number);
 }
@@ -712,7 +715,7 @@ void call_actors(struct call *c, const struct request *requests, uint32_t count,
 		s->one = (struct part){ 0 };
 		s->format = format;
 		s->at_once = n->slots[whole].at_once;
-		s->until_ms = UINT64_MAX;
+		s->until_ms = n->slots[whole].until_ms;  /* if it has to be held */
 		arrive(n, &requests[i], part);
 	}
 }
