@@ -6,6 +6,7 @@
 #ifndef NOH_BOX_BOX_H
 #define NOH_BOX_BOX_H
 
+#include "box/marks.h"
 #include "persist/crashes.h"
 #include "persist/datadir.h"
 #include "persist/keeper.h"
@@ -36,12 +37,15 @@ struct box_disk {
 	uint32_t        ring_bytes;
 	uint64_t        timers_to_ms;    /* keeper: dormant timers are armed up to then, wall-clock */
 	bool            woken;           /* keeper: who has messages from before was woken         */
+	uint64_t        last_frame;      /* of the run before: what it left is counted when the image is there */
+	atomic_u32      counted;         /* how many actors of each type existed when this run began */
 };
 
 struct noh_box {
 	struct sched   sched;
 	struct store  *store;            /* in memory: of volatile types                           */
 	struct box_disk disk;
+	struct marks    marks;
 	bool            no_uring;
 	pthread_t     *threads;          /* workers, then the watchdog */
 	uint32_t       thread_count;

@@ -416,8 +416,16 @@ void durable_push(struct worker *w, struct cell *c, uint64_t seq)
 	if (!PLANT(PLANT_RELEASE_BEFORE_PUSH))          /* then the next record takes it along */
 		s->journal.push(s->journal.arg, w->fixed.index);
 	t->due = early ? early : s->journal.epoch(s->journal.arg);
+	uint64_t before = *body_seq(c->body);
+
 	*body_seq(c->body) = seq;
 	durable_raise(c, t->due);
+	if ((before ^ seq) & SEQ_BARE) {         /* after its due: who sees one sees the other */
+		if (seq & SEQ_BARE)
+			life_goes(&w->mine.port, c);
+		else
+			life_comes(&w->mine.port, c, before != SEQ_BARE);
+	}
 	/* A worker that is about to run out of work writes them itself (journal_here). */
 	if (!s->journal.take || runq_length(&w->runq) || hands_length(&w->hands))
 		s->journal.wake(s->journal.arg);
