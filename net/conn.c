@@ -313,7 +313,7 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 	if (call.argv)
 		command_run(&call);
 	else
-		out_error(call_out(&call), "OOM no memory for a command of %u arguments", call.argc);
+		out_error(call_out(&call), "-OOM no memory for a command of %u arguments", call.argc);
 	after_command(n, c, before);
 }
 

@@ -709,7 +709,7 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 
 static void no_memory(struct call *c)
 {
-	out_error(call_out(c), "OOM no memory for another command");
+	out_error(call_out(c), "-OOM no memory for another command");
 }
 
 void call_actors(struct call *c, const struct request *requests, uint32_t count, format_fn *format, struct tag tag)
