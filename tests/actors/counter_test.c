@@ -516,7 +516,12 @@ static void a_malformed_body_is_refused_and_changes_nothing(void)
 		EXPECT(!takes(NOH_COUNTER_EXPIRE, zeros, len));  /* neither IN nor AT nor PERSIST */
 	}
 	EXPECT(strstr(k.log, "counter:k: turn failed: malformed body of counter EXPIRE, 64 bytes"));
-#define BAD(kind, m, ...) do { __typeof__(m) bad = m; __VA_ARGS__; EXPECT(!takes(kind, &bad, sizeof bad)); } while (0)
+#define BAD(kind, m, ...)                                                                                  \
+	do {                                                                                               \
+		__typeof__(m) bad = m;                                                                     \
+		__VA_ARGS__;                                                                               \
+		EXPECT(!takes(kind, &bad, sizeof bad));                                                    \
+	} while (0)
 	BAD(NOH_COUNTER_ADD, a, bad.reserved = 1);
 	BAD(NOH_COUNTER_ADD, a, bad.low = 1; bad.high = 0);
 	BAD(NOH_COUNTER_ADD, a, bad.flags = NOH_COUNTER_KEEP);

@@ -1,5 +1,5 @@
-/* tests/actors/inventory_test.c - the inventory: every message, every outcome, its books, and time. (Threads and
- * crashes: sale_test.c; long random runs against a model: inventory_model_test.c.) */
+/* tests/actors/inventory_test.c - the inventory: every message, every outcome, its books, and time. (Threads
+ * and crashes: sale_test.c; long random runs against a model: inventory_model_test.c.) */
 #include "tests/actors/kit.h"
 
 static const char sku[] = "inventory:shoe";
