@@ -69,7 +69,7 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	p = sched_port(s);
 	epoch_enter(&p->epoch);
 	turn.cell = sched_find(p, &a, turn.type, address_hash(&a, s->seed), &gen);
-	if (turn.cell && load_acquire(&turn.cell->life) == NOH_ACTIVE)
+	if (turn.cell && (load_acquire(&turn.cell->life) & (LIFE_OF | LIFE_HELD)) == NOH_ACTIVE)
 		ok = copy_state(turn.type, turn.cell->body, state) && (at_once || shown(s, turn.cell));
 	epoch_leave(&p->epoch);
 	sched_port_done(p);

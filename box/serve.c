@@ -287,6 +287,22 @@ static bool on_idle(void *arg) { return server_idle(((noh_box *)arg)->server); }
 
 /* ── what the network asks of the box: net.h ── */
 
+static int door_status(void *arg, const char *address, noh_status *status, uint64_t *due)
+{
+	return api_status(arg, address, status, due);
+}
+
+static int door_list(void *arg, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due)
+{
+	return api_list(arg, type, cursor, entries, count, due);
+}
+
+static int door_scan(void *arg, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
+		     uint64_t *due)
+{
+	return api_scan(arg, type, cursor, limit, each, user, due);
+}
+
 static atomic_u64 *door_awaits(void *arg, uint32_t worker)
 {
 	return &((noh_box *)arg)->sched.workers[worker].shown.net_awaits;
@@ -313,7 +329,8 @@ static void door_log(void *arg, int level, const char *line)
 
 int noh_listen(noh_box *box, const noh_listen_options *options)
 {
-	struct net_door door = { box, prepare, deliver, step, door_awaits, door_now_ns, door_wall_ms, door_log,
+	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_awaits,
+				 door_now_ns, door_wall_ms, door_log,
 				 &box->sched.durable };
 
 	if (load_relaxed(&box->phase) != BOX_OPEN)

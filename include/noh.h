@@ -481,6 +481,7 @@ NOH_API int noh_erase(noh_turn *turn);
  * undoes the whole step. NOH_REFUSED, or below zero if the answer is too long or there is no memory for it:
  * then that is the turn's failure. */
 NOH_API int noh_refuse(noh_turn *turn, const void *body, size_t len);
+NOH_API bool noh_in_step(noh_turn *turn);                /* this turn is part of a noh_step            */
 
 /* Give the failure a reason: return noh_fail(turn, "no such %s", name). */
 NOH_API int noh_fail(noh_turn *turn, const char *format, ...) NOH_PRINTF(2, 3);

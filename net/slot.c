@@ -87,7 +87,8 @@ static uint32_t slot_take(struct net *n, struct conn *c)
 	s->parent = 0;
 	s->format = NULL;
 	s->parts = 0;
-	s->silent = false;
+	s->silent = n->muting;
+	s->proto = c->session.proto;
 	return number;
 }
 
@@ -149,7 +150,7 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		c->last = 0;
 	c->waiting--;
 	if (!s->silent && !(c->flags & CONN_DEAD)) {
-		c->out.proto = c->session.proto;
+		c->out.proto = s->proto;
 		if (s->format)
 			s->format(&c->out, parts, s->parts, s->tag);
 		else
@@ -157,6 +158,8 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		if (c->out.len > before && c->out.bytes[before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
+	} else {
+		conn_was_silent(n, c);
 	}
 	slot_give(n, number);
 }
@@ -571,7 +574,8 @@ bool slot_text(struct net *n, struct conn *c)
 	s->u.text = n->scratch;
 	n->scratch = (struct out){ 0 };
 	s->state = SLOT_READY;
-	s->at_once = true;
+	s->at_once = false;
+	s->due = n->reply_due;
 	s->until_ms = UINT64_MAX;
 	enqueue(n, c, number);
 	return true;
@@ -580,6 +584,37 @@ bool slot_text(struct net *n, struct conn *c)
 noh_box *call_box(struct call *c)
 {
 	return c->net->server->door.box;
+}
+
+static int told(struct call *c, int rc, uint64_t due)
+{
+	if (due > c->net->reply_due)
+		c->net->reply_due = due;
+	return rc;
+}
+
+int call_status(struct call *c, const char *address, noh_status *status)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.status(call_box(c), address, status, &due);
+
+	return told(c, rc, due);
+}
+
+int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.list(call_box(c), type, cursor, entries, count, &due);
+
+	return told(c, rc, due);
+}
+
+int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.scan(call_box(c), type, cursor, limit, each, user, &due);
+
+	return told(c, rc, due);
 }
 
 static uint64_t until(struct net *n, uint32_t timeout_ms)
@@ -674,7 +709,7 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 
 static void no_memory(struct call *c)
 {
-	out_error(call_out(c), "OOM no memory for another command");
+	out_error(call_out(c), "-OOM no memory for another command");
 }
 
 void call_actors(struct call *c, const struct request *requests, uint32_t count, format_fn *format, struct tag tag)
@@ -712,7 +747,7 @@ void call_actors(struct call *c, const struct request *requests, uint32_t count,
 		s->one = (struct part){ 0 };
 		s->format = format;
 		s->at_once = n->slots[whole].at_once;
-		s->until_ms = UINT64_MAX;
+		s->until_ms = n->slots[whole].until_ms;  /* if it has to be held */
 		arrive(n, &requests[i], part);
 	}
 }

@@ -176,7 +176,7 @@ static void ask(struct port *p, struct step *s)
 /* c was claimed by us, and is not held: it may have to be activated, and it may have something to do first. */
 static bool make_ready(struct worker *w, struct cell *c)
 {
-	if (!(c->flags & (uint8_t)~(CELL_LOADED | CELL_DIRTY)) && load_relaxed(&c->life) != NOH_ACTIVE)
+	if (!(c->flags & (uint8_t)~(CELL_LOADED | CELL_DIRTY)) && cell_life(c) != NOH_ACTIVE)
 		serve_activate(w, c);
 	return cell_plain(c);
 }

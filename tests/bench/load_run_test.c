@@ -169,10 +169,10 @@ static void a_sale_goes_on_after_lost_connections_and_counts_every_order_once(vo
 {
 	for (uint32_t at = 30; at <= 600; at += 57) {
 		struct tiny_faults cut = { .hang_up = at };
-		char words[160];
+		char words[200];
 
-		snprintf(words, sizeof words, "--mix flash-sale --units 200 --requests 500 --connections 20 --retry 20 --io %s",
-			 at % 2 == 0 ? "auto" : "epoll");
+		snprintf(words, sizeof words, "--mix flash-sale --units 200 --requests 500 --connections 20 --retry 20 "
+			 "--pipeline %u --io %s", at % 4 < 2 ? 1 : 7, at % 2 == 0 ? "auto" : "epoll");
 		load(&cut, words);
 		fine();
 		EXPECT(result.reconnects >= 1);

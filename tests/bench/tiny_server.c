@@ -161,6 +161,7 @@ static void hang_up(struct tiny_server *s)
 {
 	count_one(&s->hangups, 1);
 	for (unsigned i = 0; i < s->count; i++) {
+		flush(s, &s->clients[i]);        /* part of a batch is answered, the rest is not */
 		if (s->clients[i].fd >= 0)
 			close(s->clients[i].fd);
 		s->clients[i].fd = -1;

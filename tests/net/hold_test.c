@@ -79,8 +79,8 @@ static void passes(int n)
 
 static void open_all(uint32_t pipeline)
 {
-	struct net_door door = { NULL, door_prepare, door_deliver, door_step, door_awaits, door_now, door_wall,
-				 door_log, &t.durable };
+	struct net_door door = { NULL, door_prepare, door_deliver, door_step, NULL, NULL, NULL, door_awaits, door_now,
+				 door_wall, door_log, &t.durable };
 	noh_listen_options o = { .resp_port = -1, .io = io_wanted, .max_pipeline = pipeline, .call_ms = 1000 };
 
 	memset(&t, 0, sizeof t);

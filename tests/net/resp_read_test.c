@@ -316,6 +316,25 @@ static void without_memory_the_client_is_told(void)
 	free(bytes);
 }
 
+static void what_was_seen_is_not_looked_at_again(void)
+{
+	char line[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", bulk[] = "*2\r\n$2\r\nab\r\n$9\r\nabc";
+	struct resp_reader r;
+
+	resp_open(&r);
+	EXPECT_EQ(resp_read(&r, line, 20, &usual), RESP_MORE);
+	memset(line, '\n', 20);                       /* it would stumble over these */
+	EXPECT_EQ(resp_read(&r, line, 40, &usual), RESP_MORE);
+	EXPECT_EQ(r.at, 40);
+	resp_close(&r);
+	resp_open(&r);
+	EXPECT_EQ(resp_read(&r, bulk, sizeof bulk - 1, &usual), RESP_MORE);
+	memset(bulk, '!', sizeof bulk - 1);
+	EXPECT_EQ(resp_read(&r, bulk, sizeof bulk - 1, &usual), RESP_MORE);
+	EXPECT_EQ(r.argc, 1);
+	resp_close(&r);
+}
+
 static void random_bytes_never_confuse_it(void)
 {
 	static const char alphabet[] = "*$\r\n\r\n\r\n0123456789-+ '\"\\xaGET";
@@ -345,4 +364,5 @@ TEST_MAIN(
 	TEST(nothing_is_allocated_by_what_is_announced, "P11"),
 	TEST(many_arguments_take_memory_and_give_it_back),
 	TEST(without_memory_the_client_is_told, "P11"),
+	TEST(what_was_seen_is_not_looked_at_again),
 	TEST(random_bytes_never_confuse_it))
