@@ -39,9 +39,11 @@ all: $(OUT)/noh
 deps:
 	@tools/deps.sh build
 run: deps
-	@$(MAKE) --no-print-directory -s all && exec $(OUT)/noh serve --data out/run-data $(R)
+	@$(MAKE) --no-print-directory -s all
+	@exec $(OUT)/noh serve --data out/run-data $(R)
 demo: deps
-	@$(MAKE) --no-print-directory -s all && $(OUT)/noh demo
+	@$(MAKE) --no-print-directory -s all
+	@$(OUT)/noh demo
 test:
 	@tests/run.sh
 stress:

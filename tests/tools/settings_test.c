@@ -253,7 +253,8 @@ static void what_is_no_value_is_refused(void)
 {
 	static const struct { enum setting_id id; const char *text; } none[] = {
 		{ SET_MEMORY, "200" }, { SET_MEMORY, "200M" }, { SET_MEMORY, "MiB" }, { SET_MEMORY, "-1MiB" },
-		{ SET_MEMORY, "1.5GiB" }, { SET_MEMORY, "1MiB" }, { SET_MEMORY, "18446744073709551615TiB" },
+		{ SET_MEMORY, "1.5GiB" }, { SET_MEMORY, "1MiB" }, { SET_MEMORY, "16777216TiB" /* 2^64: not 0 */ },
+		{ SET_MEMORY, "18446744073709551615TiB" },
 		{ SET_MEMORY, "99999999999999999999MiB" }, { SET_MEMORY, "64MiB " }, { SET_MEMORY, " 64MiB" },
 		{ SET_TIMEOUT, "0" }, { SET_TIMEOUT, "30" }, { SET_TIMEOUT, "30 s" }, { SET_TIMEOUT, "400d" },
 		{ SET_RESP_PORT, "65536" }, { SET_RESP_PORT, "0x10" }, { SET_RESP_PORT, "+1" }, { SET_RESP_PORT, "" },
