@@ -4,6 +4,7 @@
 #include "tests/box/step_kit.h"
 
 #include "box/box.h"
+#include "core/mem.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -201,6 +202,57 @@ static void on_a_full_disk_a_step_is_refused_and_holds_nobody(void)
 	to_disk(box);
 	pass(box);
 	EXPECT_EQ(told.status, NOH_OK);
+	close_stepped(box);
+	remove_dir(dir);
+}
+
+/* Every allocation of a step fails once, and it is all there or not at all. */
+static void without_memory_a_step_does_not_happen_or_all_of_it_does(void)
+{
+	char room[256];
+	const char *dir = fresh_dir(room, sizeof room);
+	noh_box *box = open_stepped(dir);
+	struct order o[2] = { { .n = 3, .to = "purse:x" }, { .n = 4, .to = "light:y" } };
+	int64_t happened = 0;
+	uint64_t nth = 0, used;
+
+	do {
+		noh_part parts[4] = { part_of("purse:a", KEEP, N(1)), { "purse:b", TELL, &o[0], sizeof o[0] },
+				      { "light:c", TELL, &o[1], sizeof o[1] }, part_of("purse:d", ADD, N(1)) };
+		noh_part look[2] = { part_of("purse:a", GET, N(0)), part_of("purse:b", GET, N(0)) };
+		noh_part look2[2] = { part_of("light:c", GET, N(0)), part_of("purse:d", GET, N(0)) };
+		noh_part look3[2] = { part_of("purse:x", GET, N(0)), part_of("light:y", GET, N(0)) };
+		struct told told = { 0 }, seen = { 0 };
+		char text[16];
+		int rc;
+
+		snprintf(text, sizeof text, "k%d", (int)nth);
+		(void)mem_fail_at(++nth, 0);
+		noh_call_options once = key(text);
+
+		rc = noh_step_then(box, parts, 4, nth % 2 ? &once : NULL, note, &told);
+		used = mem_fail_at(0, 0);
+		to_disk(box);
+		pass(box);
+		EXPECT_EQ(load_relaxed(&told.times), rc == NOH_OK);
+		EXPECT(rc == NOH_OK || rc == NOH_ENOMEM);
+		/* An answer without memory is an error, too; then the retry tells. */
+		if (rc == NOH_OK && told.status != NOH_OK)
+			EXPECT(told.status == NOH_ENOMEM || told.status == NOH_EFAILED);
+		EXPECT_EQ(noh_step_then(box, look, 2, NULL, note, &seen), NOH_OK);
+		happened = seen.answer[0];
+		EXPECT_EQ(seen.answer[1], -3 * happened);
+		EXPECT_EQ(noh_step_then(box, look2, 2, NULL, note, &seen), NOH_OK);
+		EXPECT_EQ(seen.answer[0], -4 * happened);
+		EXPECT_EQ(seen.answer[1], happened);
+		EXPECT_EQ(noh_step_then(box, look3, 2, NULL, note, &seen), NOH_OK);
+		to_disk(box);
+		pass(box);
+		EXPECT_EQ(seen.answer[0], 3 * happened);
+		EXPECT_EQ(load_relaxed(&seen.times), 3);
+	} while (nth <= used + 2 && nth < 500);
+	EXPECT(nth > 10);
+	EXPECT(happened > 0);
 	close_stepped(box);
 	remove_dir(dir);
 }
@@ -413,6 +465,7 @@ TEST_MAIN(
 	TEST(a_step_larger_than_a_frame_is_one_all_the_same, "P4 P6"),
 	TEST(nothing_of_a_step_is_told_before_it_is_on_disk, "P5"),
 	TEST(on_a_full_disk_a_step_is_refused_and_holds_nobody, "P11"),
+	TEST(without_memory_a_step_does_not_happen_or_all_of_it_does, "P4 P11"),
 	TEST(a_key_makes_the_whole_step_happen_once, "P7"),
 	TEST(a_refusal_is_kept_with_its_key_and_a_failure_is_not, "P7"),
 	TEST(a_retry_while_the_first_one_runs_gets_its_answer, "P7"),
