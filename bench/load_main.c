@@ -148,7 +148,8 @@ static int set_dist(struct load_plan *plan, const char *value, const char *choic
 		return CLI_FINE;
 	if (kind == KEYS_HOT && real(value + len + 1, 0, 1, &plan->dist_parameter))
 		return CLI_FINE;
-	return usage_error("--dist zipf:s takes an s from 0.01 to 20 and hot:share a share from 0 to 1, not \"%s\"", value);
+	return usage_error("--dist zipf:s takes an s from 0.01 to 20 and hot:share a share from 0 to 1, not \"%s\"",
+			   value);
 }
 
 static int set_auth(struct load_plan *plan, char *value)
@@ -168,7 +169,8 @@ static int set_number(struct load_plan *plan, const struct option *o, const char
 	uint64_t n;
 
 	if (!cli_number(value, (uint64_t)o->min, (uint64_t)o->max, &n))
-		return usage_error("--%s takes a number from %.0f to %.0f, not \"%s\"", o->name, o->min, o->max, value);
+		return usage_error("--%s takes a number from %.0f to %.0f, not \"%s\"", o->name, o->min, o->max,
+				   value);
 	if (o->size == sizeof(uint64_t))
 		*(uint64_t *)(void *)field = n;
 	else
@@ -189,7 +191,8 @@ static int set_value(struct load_plan *plan, const struct option *o, const char 
 	case REAL:
 		if (real(value, o->min, o->max, (double *)(void *)field))
 			return CLI_FINE;
-		return usage_error("--%s takes a number from %g to %g, not \"%s\"", o->name, o->min, o->max, value);
+		return usage_error("--%s takes a number from %g to %g, not \"%s\"", o->name, o->min, o->max,
+				   value);
 	case CHOICE: {
 		int n = choose(o->choices, value, strlen(value));
 
@@ -257,9 +260,11 @@ static int check(struct load_plan *p)
 		return usage_error("--reads goes with --mix incr and set");
 	if (p->mix == MIX_PUBSUB && p->threads > 1)
 		return usage_error("--mix pubsub runs on one thread");
-	if (prefix + digits_of(p->keys - 1) > p->key_bytes || p->key_bytes > prefix + 20)
+	size_t least = prefix + digits_of(p->keys - 1);
+
+	if (least > p->key_bytes || p->key_bytes > prefix + 20)
 		return usage_error("%llu keys with the prefix \"%s\" need --key-bytes from %zu to %zu",
-				   (unsigned long long)p->keys, p->prefix, prefix + digits_of(p->keys - 1), prefix + 20);
+				   (unsigned long long)p->keys, p->prefix, least, prefix + 20);
 	if ((p->holds > 0 && p->mix != MIX_RESERVE) || (p->idem && !stock))
 		return usage_error("--holds and --idem go with --mix reserve-commit");
 	if (p->mix == MIX_SALE && p->requests == 0)

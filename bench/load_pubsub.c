@@ -38,7 +38,8 @@ static size_t messages(struct load_thread *t, const uint8_t *at, size_t n)
 			const uint8_t *m = at + done;
 
 			if (memcmp(m, l->head, l->head_len) != 0) {
-				load_fail(t, "a subscriber got something else than a message: %.40s", (const char *)m);
+				load_fail(t, "a subscriber got something else than a message: %.40s",
+					  (const char *)m);
 				return n;
 			}
 			if (memcmp(m + l->head_len, t->stamp_text, LOAD_STAMP) != 0)
