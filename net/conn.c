@@ -229,7 +229,9 @@ static bool is_done(const struct conn *c)
 {
 	if (c->first || c->out.len || c->socket.sending || (c->flags & (CONN_STALLED | CONN_BACKLOG | CONN_DEAD)))
 		return false;
-	return (c->flags & (CONN_ENDING | CONN_EOF)) != 0;
+	if (c->flags & CONN_ENDING)
+		return true;
+	return (c->flags & CONN_EOF) && !(c->in_len && c->socket.paused);        /* paused: not all of it was run */
 }
 
 void conn_may_go_on(struct net *n, struct conn *c)
@@ -266,26 +268,35 @@ static const struct arg *arguments(struct net *n, struct conn *c, const char *by
 	return argv;
 }
 
-/* A reply was written into the connection, into scratch, or will come by a slot. */
-static void after_command(struct net *n, struct conn *c, size_t out_before, uint32_t last_before)
-{
-	bool muted = session_mutes(&c->session);
+/* Where a command's reply goes is settled before it runs: behind those that wait, or straight out. A muted one
+ * that comes by a slot is left out there; what came out meanwhile for commands before it stays. */
+struct before { size_t out; uint32_t first, last; };
 
-	if (muted) {
-		conn_unwrite(c, out_before);
+static struct before before_command(struct net *n, const struct conn *c)
+{
+	n->scratch.len = 0;
+	n->muting = c->session.reply == REPLY_OFF || c->session.reply == REPLY_SKIP;
+	return (struct before){ c->out.len, c->first, c->last };
+}
+
+/* A reply was written into the connection, into scratch, or will come by a slot. */
+static void after_command(struct net *n, struct conn *c, struct before before)
+{
+	size_t out_before = before.out;
+
+	n->muting = false;
+	if (session_mutes(&c->session)) {
+		if (!before.first)
+			conn_unwrite(c, out_before);
 		n->scratch.len = 0;
-		if (c->last && c->last != last_before)
-			n->slots[c->last].silent = true;
 	}
 	if (n->scratch.len || n->scratch.failed) {
-		if (n->scratch.len && n->scratch.bytes[0] == '-')
-			count_one(&n->shown.counts.errors, 1);
 		if (n->scratch.failed || !slot_text(n, c))
 			conn_end(n, c);
-	} else if (c->out.len > out_before && !c->first && c->last == last_before) {
+	} else if (c->out.len > out_before && !c->first && c->last == before.last) {
 		if (c->out.bytes[out_before] == '-')
 			count_one(&n->shown.counts.errors, 1);
-		conn_wrote(n, c, 0);
+		conn_wrote(n, c, n->reply_due);
 	}
 	if (c->session.closing)
 		c->flags |= CONN_ENDING;
@@ -295,35 +306,33 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 {
 	struct arg few[ARGS_ON_STACK];
 	struct call call = { .net = n, .conn = c, .argc = c->reader.argc, .now_ms = n->wall_ms };
-	size_t out_before = c->out.len;
-	uint32_t last_before = c->last;
+	struct before before = before_command(n, c);
 
-	n->scratch.len = 0;
 	call.argv = arguments(n, c, bytes, few);
 	count_one(&n->shown.counts.commands, 1);
 	if (call.argv)
 		command_run(&call);
 	else
 		out_error(call_out(&call), "OOM no memory for a command of %u arguments", call.argc);
-	after_command(n, c, out_before, last_before);
+	after_command(n, c, before);
 }
 
 static void protocol_error(struct net *n, struct conn *c)
 {
 	struct call call = { .net = n, .conn = c };
-	size_t out_before = c->out.len;
+	struct before before = before_command(n, c);
 
-	n->scratch.len = 0;
-	out_error(call_out(&call), "ERR %s", c->reader.why);
+	out_error(call_out(&call), "%s", c->reader.why);
 	c->session.closing = true;
-	after_command(n, c, out_before, c->last);
+	after_command(n, c, before);
 }
 
-/* Runs what is whole; returns how many bytes that took. */
-static size_t run(struct net *n, struct conn *c, char *bytes, size_t len)
+/* Runs what is whole; returns how many bytes that took. cut: it stopped because it may not go on for now. */
+static size_t run(struct net *n, struct conn *c, char *bytes, size_t len, bool *cut)
 {
 	size_t used = 0;
 
+	*cut = false;
 	while (used < len && may_run(n, c)) {
 		const struct resp_limits *limits = c->session.role == SESSION_NOBODY ? &n->strict
 										      : &n->limits;
@@ -343,6 +352,7 @@ static size_t run(struct net *n, struct conn *c, char *bytes, size_t len)
 			return len;
 		}
 	}
+	*cut = used < len;
 	return used;
 }
 
@@ -403,11 +413,16 @@ static void after_run(struct net *n, struct conn *c)
 
 void conn_run(struct net *n, struct conn *c)
 {
+	size_t used = 0, before;
+	bool cut = true;
+
 	slot_deliver(n);                         /* requests may point into the input that is about to move */
 	if (c->in_len) {
-		size_t used = run(n, c, c->in, c->in_len);
-
-		slot_deliver(n);
+		do {                             /* delivered, they may be answered already: then there is room for more */
+			before = used;
+			used += run(n, c, c->in + used, c->in_len - used, &cut);
+			slot_deliver(n);
+		} while (cut && used > before && may_run(n, c));
 		drop_input(c, used);
 		if (used)
 			set_partial(n, c, 0);
@@ -428,8 +443,11 @@ uint32_t conn_run_backlog(struct net *n)
 		if (c->flags & CONN_DEAD)
 			continue;
 		conn_run(n, c);
-		if (!(c->flags & CONN_DEAD) && c->socket.paused && may_run(n, c))
+		if (!(c->flags & CONN_DEAD) && c->socket.paused && may_run(n, c)) {
 			n->io->ops->resume(n->io, &c->socket);
+			if (is_done(c))
+				conn_end(n, c);
+		}
 	}
 	n->backlog_count -= all;
 	memmove(n->backlog, n->backlog + all, n->backlog_count * sizeof *n->backlog);
@@ -451,6 +469,7 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 	struct net *n = user;
 	struct conn *c = conn_of(s);
 	size_t used = 0;
+	bool cut;
 
 	count_one(&n->shown.counts.bytes_in, len);
 	c->active_ms = n->now_ms;
@@ -465,7 +484,7 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 			return;
 		}
 	} else {
-		used = run(n, c, bytes, len);
+		used = run(n, c, bytes, len, &cut);
 		if (used < len && !(c->flags & CONN_DEAD) && !keep_input(c, bytes + used, len - used)) {
 			conn_end(n, c);
 			return;

@@ -85,6 +85,13 @@ void conn_unwrite(struct conn *c, size_t len)
 			c->marks[i].end = len;
 }
 
+/* No send will end, so nobody would tell it to go on: the next flush does. */
+void conn_was_silent(struct net *n, struct conn *c)
+{
+	if (!(c->flags & CONN_DEAD))
+		set_dirty(n, c);
+}
+
 /* True: some of it waits for more. */
 static bool release(struct net *n, struct conn *c, uint64_t durable)
 {
@@ -148,8 +155,12 @@ static void take_off(struct conn *c)
 
 static void flush(struct net *n, struct conn *c)
 {
-	if ((c->flags & CONN_DEAD) || c->socket.sending || c->released == 0)
+	if ((c->flags & CONN_DEAD) || c->socket.sending)
 		return;
+	if (c->released == 0) {
+		conn_may_go_on(n, c);
+		return;
+	}
 	take_off(c);
 	if (c->flying.failed) {
 		conn_end(n, c);

@@ -207,7 +207,7 @@ static void on_event(struct poller *p, const struct epoll_event *e)
 	if (s && s->receiving && !s->paused && !s->closing &&
 	    (e->events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
 		receive(p, s);
-	else if (s && s->paused && !s->closing && (e->events & (EPOLLERR | EPOLLHUP)))
+	else if (s && !s->closing && (e->events & (EPOLLERR | EPOLLHUP)))       /* it would be told again and again */
 		p->io.up->ended(p->io.user, s, ECONNRESET);
 }
 

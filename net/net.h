@@ -48,6 +48,11 @@ struct net_door {
 	int  (*deliver)(void *box, uint32_t worker, struct arrival *a);
 	int  (*step)(void *box, uint32_t worker, const struct request *parts, uint32_t n, uint32_t timeout_ms,
 		     uint64_t token);
+	/* *due: when all that was told is on disk */
+	int  (*status)(void *box, const char *address, noh_status *status, uint64_t *due);
+	int  (*list)(void *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due);
+	int  (*scan)(void *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
+		     uint64_t *due);
 	atomic_u64 *(*awaits)(void *box, uint32_t worker);     /* where to say for which epoch it waits  */
 	uint64_t (*now_ns)(void *box);
 	uint64_t (*wall_ms)(void *box);
@@ -129,6 +134,7 @@ struct asked {
 	uint8_t    state;
 	bool       at_once;                /* does not wait for the disk                            */
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
+	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
 	uint32_t   index;
 	uint32_t   parts, missing;
@@ -176,6 +182,8 @@ struct net {
 	uint64_t       bytes[ARRIVAL_BYTES / 8];
 	uint32_t       bytes_used;
 	struct out     scratch;            /* a reply that has to wait its turn                     */
+	uint64_t       reply_due;          /* what the reply of the command that runs tells is on disk then */
+	bool           muting;             /* what the running command asks for is not to be answered */
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
@@ -260,5 +268,6 @@ uint32_t conn_flush_dirty(struct net *n);
 void conn_sent(struct net *n, struct conn *c, bool ok);
 bool conn_output_full(const struct net *n, const struct conn *c);
 void conn_unwrite(struct conn *c, size_t len);         /* a muted reply */
+void conn_was_silent(struct net *n, struct conn *c);   /* one that came by a slot: it may go on all the same */
 
 #endif

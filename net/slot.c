@@ -87,7 +87,8 @@ static uint32_t slot_take(struct net *n, struct conn *c)
 	s->parent = 0;
 	s->format = NULL;
 	s->parts = 0;
-	s->silent = false;
+	s->silent = n->muting;
+	s->proto = c->session.proto;
 	return number;
 }
 
@@ -149,7 +150,7 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		c->last = 0;
 	c->waiting--;
 	if (!s->silent && !(c->flags & CONN_DEAD)) {
-		c->out.proto = c->session.proto;
+		c->out.proto = s->proto;
 		if (s->format)
 			s->format(&c->out, parts, s->parts, s->tag);
 		else
@@ -157,6 +158,8 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		if (c->out.len > before && c->out.bytes[before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
+	} else {
+		conn_was_silent(n, c);
 	}
 	slot_give(n, number);
 }
@@ -230,7 +233,7 @@ void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const v
 	}
 	if (s->parts != 1) {                             /* a whole step: all of it fares the same */
 		for (uint32_t i = 0; i < s->parts; i++)
-			s->u.many[i].status = status;
+			keep(s, &s->u.many[i], status, body, len, false);
 		s->due = due;
 		ready(n, number);
 		return;
@@ -413,9 +416,12 @@ static int deliver(struct net *n, struct arrival *a)
 	return rc;
 }
 
-static void refuse(struct net *n, const struct arrival *a, int rc)
+/* It was not even sent: the sentence says why. */
+static void refuse(struct net *n, uint64_t token, int rc)
 {
-	net_answer(n, a->token, 0, rc, NULL, 0);
+	const char *why = rc < 0 ? noh_why() : "";
+
+	net_answer(n, token, 0, rc, why, strlen(why));
 }
 
 static void deliver_or_hold(struct net *n, struct arrival *a)
@@ -438,7 +444,7 @@ static void deliver_or_hold(struct net *n, struct arrival *a)
 	if (c)
 		hold(n, c, a);
 	else
-		refuse(n, a, rc);
+		refuse(n, a->token, rc);
 }
 
 void slot_deliver(struct net *n)
@@ -480,7 +486,7 @@ uint32_t slot_retry(struct net *n, struct conn *c)
 		if (not_now(rc) && n->now_ms < c->held->until_ms)
 			return done;
 		if (rc != NOH_OK)
-			refuse(n, a, rc);
+			refuse(n, a->token, rc);
 		drop_held(c);
 		done++;
 	}
@@ -537,10 +543,10 @@ void slot_abandon(struct net *n, struct conn *c)
 	c->first = c->last = c->waiting = 0;
 	if (c->flags & CONN_STALLED) {
 		while (c->held) {
-			struct arrival a = c->held->a;
+			uint64_t token = c->held->a.token;
 
 			drop_held(c);
-			refuse(n, &a, NOH_EGONE);
+			net_answer(n, token, 0, NOH_EGONE, NULL, 0);
 		}
 		unstall(n, c);
 	}
@@ -568,7 +574,8 @@ bool slot_text(struct net *n, struct conn *c)
 	s->u.text = n->scratch;
 	n->scratch = (struct out){ 0 };
 	s->state = SLOT_READY;
-	s->at_once = true;
+	s->at_once = false;
+	s->due = n->reply_due;
 	s->until_ms = UINT64_MAX;
 	enqueue(n, c, number);
 	return true;
@@ -577,6 +584,37 @@ bool slot_text(struct net *n, struct conn *c)
 noh_box *call_box(struct call *c)
 {
 	return c->net->server->door.box;
+}
+
+static int told(struct call *c, int rc, uint64_t due)
+{
+	if (due > c->net->reply_due)
+		c->net->reply_due = due;
+	return rc;
+}
+
+int call_status(struct call *c, const char *address, noh_status *status)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.status(call_box(c), address, status, &due);
+
+	return told(c, rc, due);
+}
+
+int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.list(call_box(c), type, cursor, entries, count, &due);
+
+	return told(c, rc, due);
+}
+
+int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.scan(call_box(c), type, cursor, limit, each, user, &due);
+
+	return told(c, rc, due);
 }
 
 static uint64_t until(struct net *n, uint32_t timeout_ms)
@@ -709,7 +747,7 @@ void call_actors(struct call *c, const struct request *requests, uint32_t count,
 		s->one = (struct part){ 0 };
 		s->format = format;
 		s->at_once = n->slots[whole].at_once;
-		s->until_ms = UINT64_MAX;
+		s->until_ms = n->slots[whole].until_ms;  /* if it has to be held */
 		arrive(n, &requests[i], part);
 	}
 }
@@ -733,5 +771,5 @@ void call_step(struct call *c, const struct request *requests, uint32_t count, f
 	rc = n->server->door.step(n->server->door.box, n->worker, requests, count,
 				  requests->timeout_ms ? requests->timeout_ms : n->o.call_ms, token);
 	if (rc != NOH_OK)
-		net_answer(n, token, 0, rc, NULL, 0);
+		refuse(n, token, rc);
 }

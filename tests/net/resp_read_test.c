@@ -191,8 +191,8 @@ static void every_split_gives_the_same_commands(void)
 		"*1\r\n$4\r\nPING\r\n*3\r\n$3\r\nSET\r\n$5\r\nk\r\n\r\n\r\n$2\r\n42\r\nPING\r\n",
 		"*2\r\n$6\r\nINCRBY\r\n$12\r\nkey:00000001\r\n*0\r\n*-1\r\n\r\nget k\r\n",
 		"set k \"a \\x41\\\"b\" 'it\\'s'\r\n*2\r\n$3\r\nGET\r\n$0\r\n\r\n\n\r\n  ping \r\n",
-		"*18\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\nf\r\n$1\r\ng\r\n$1\r\nh\r\n$1\r\ni\r\n"
-		"$1\r\nj\r\n$1\r\nk\r\n$1\r\nl\r\n$1\r\nm\r\n$1\r\nn\r\n$1\r\no\r\n$1\r\np\r\n$1\r\nq\r\n$2\r\nrr\r\nPING\r\n",
+		("*18\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\nf\r\n$1\r\ng\r\n$1\r\nh\r\n$1\r\ni\r\n"
+		"$1\r\nj\r\n$1\r\nk\r\n$1\r\nl\r\n$1\r\nm\r\n$1\r\nn\r\n$1\r\no\r\n$1\r\np\r\n$1\r\nq\r\n$2\r\nrr\r\nPING\r\n"),
 		"PING\r\n*1\r\n$4\r\nPINGxx", "PING\r\n*3\r\n$-1\r\n", "*1000000000000\r\n", "PING \"\r\n", "*1\r\n+OK\r\n",
 		"*1\r\n$4\r\nPI", "PING\r\nPIN", "*", "*1\r\n$10000000000\r\n",
 	};
