@@ -96,6 +96,7 @@ struct load_conn {
 	bool     listener, down;            /* a subscriber; waiting to be connected again */
 	uint32_t count, awaiting;           /* requests of the batch under way, and replies still to come */
 	uint32_t out_len, out_sent, held, part_len;
+	uint32_t made;                      /* requests that out holds already, but for their digits */
 	uint64_t start;                     /* of the batch: intended, or when it was handed over */
 	uint64_t owed, due;                 /* rate: batches due but not started, number of the first of them */
 	uint64_t again;                     /* down: when to try next, and since when */

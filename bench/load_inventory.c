@@ -4,16 +4,19 @@
  * flash-sale       the same with one SKU, a number of orders, each with its idempotency key; to be told
  *                  that all is sold is an answer, not an error
  *
- * In the script a SKU is a hash: a available, s sold, i last reservation, h<i> units held by it; and a sorted set
- * of the holds by the time they end. It does the least that means the same: stock never below zero, holds
- * that end, one answer per idempotency key.
+ * In the script a SKU is a hash: a available, s sold, i last reservation, h<i> units held by it; and a
+ * sorted set of the holds by the time they end. It does the least that means the same: stock never below
+ * zero, holds that end, one answer per idempotency key.
  */
 #include "bench/load.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define PLENTY 1000000000ull        /* units of a SKU that must not run out */
 
 static const char lua_reserve[] =
 	"local k,o,d=KEYS[1],KEYS[2],KEYS[1]..':d' "
@@ -21,7 +24,8 @@ static const char lua_reserve[] =
 	"local i,a=string.match(was,'(%d+):(%d+)') return {tonumber(i),tonumber(a)} end end "
 	"local now=tonumber(redis.call('TIME')[1]) "
 	"for _,i in ipairs(redis.call('ZRANGEBYSCORE',d,'-inf',now,'LIMIT',0,8)) do "
-	"redis.call('HINCRBY',k,'a',redis.call('HGET',k,'h'..i)) redis.call('HDEL',k,'h'..i) redis.call('ZREM',d,i) end "
+	"redis.call('HINCRBY',k,'a',redis.call('HGET',k,'h'..i)) "
+	"redis.call('HDEL',k,'h'..i) redis.call('ZREM',d,i) end "
 	"local f=redis.call('HMGET',k,'a','i') local a,n=tonumber(f[1] or '0'),tonumber(ARGV[1]) "
 	"if a<n then return redis.error_reply('OUTOFSTOCK '..a..' available') end "
 	"local i=tonumber(f[2] or '0')+1 a=a-n "
@@ -62,7 +66,8 @@ static bool for_all_keys(struct load *l, int fd, const struct load_template *x, 
 
 		for (; n < GROUP && done < total; n++, done++)
 			at = load_put(l, at, x, done / each, 999999999999u - done);   /* orders of their own */
-		fine = load_say(fd, bytes, (size_t)(at - bytes)) && load_hear(fd, n, &r, NULL, 0) && r.type != '-';
+		fine = load_say(fd, bytes, (size_t)(at - bytes)) && load_hear(fd, n, &r, NULL, 0) &&
+		       r.type != '-';
 	}
 	free(bytes);
 	if (!fine)
@@ -79,7 +84,7 @@ static bool restock(struct load *l, int fd, char *why, size_t room)
 	uint32_t key_len = p->mix == MIX_SALE ? (uint32_t)strlen(l->sku) : p->key_bytes;
 	const char *noh[] = { "INV.RESTOCK", key, units }, *redis[] = { "HINCRBY", key, "a", units };
 
-	snprintf(units, sizeof units, "%llu", p->mix == MIX_SALE ? (unsigned long long)p->units : 1000000000ull);
+	snprintf(units, sizeof units, "%llu", p->mix == MIX_SALE ? (unsigned long long)p->units : PLENTY);
 	if (p->mix == MIX_SALE)
 		snprintf(key, sizeof key, "%s", l->sku);
 	else
@@ -189,7 +194,8 @@ void inventory_reply(struct load_thread *t, struct load_conn *c, const struct lo
 	} else if (slot->kind == KIND_COMMIT) {
 		t->out.committed++;
 	} else if (r->type != '*' || r->leaf_len == 0 || r->leaf_len > LOAD_ID) {
-		load_fail(t, "a reservation was answered with %c%.60s, not [reservation, available]", r->type, r->leaf);
+		load_fail(t, "a reservation was answered with %c%.60s, not [reservation, available]", r->type,
+			  r->leaf);
 	} else {
 		struct load_hold *h = &c->holds[c->held++];
 
@@ -248,6 +254,15 @@ static unsigned numbers_in(char *raw, long long *numbers, unsigned room)
 	return n;
 }
 
+LOAD_PRINTF(2, 3) static void wrong(struct load_result *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out->failure, sizeof out->failure, format, args);
+	va_end(args);
+}
+
 /* What the server says is left and sold, once all is over. */
 static void ask_stock(struct load *l, struct load_result *out, uint64_t sold)
 {
@@ -263,16 +278,15 @@ static void ask_stock(struct load *l, struct load_result *out, uint64_t sold)
 
 	if (fd >= 0)
 		close(fd);
+	unsigned found = fine ? numbers_in(raw, n, of_noh ? 4 : 2) : 0;
+
 	if (!fine || r.type == '-')
-		snprintf(out->failure, sizeof out->failure, "the stock of %.60s cannot be read after the sale: %.100s",
-			 l->sku, fine ? r.leaf : "no answer");
-	else if (of_noh && (numbers_in(raw, n, 4) != 4 || n[0] != left || n[1] != 0 || n[2] != left || n[3] != want))
-		snprintf(out->failure, sizeof out->failure,
-			 "INV.GET says on hand %lld, reserved %lld, available %lld, sold %lld; not %lld, 0, %lld, %lld",
-			 n[0], n[1], n[2], n[3], left, left, want);
-	else if (!of_noh && ((sold > 0 && numbers_in(raw, n, 2) != 2) || n[0] != left || n[1] != want))
-		snprintf(out->failure, sizeof out->failure, "the server says available %lld, sold %lld; not %lld, %lld",
-			 n[0], n[1], left, want);
+		wrong(out, "the stock of %.60s cannot be read after the sale: %.100s", l->sku, fine ? r.leaf : "no answer");
+	else if (of_noh && (found != 4 || n[0] != left || n[1] != 0 || n[2] != left || n[3] != want))
+		wrong(out, "INV.GET says on hand %lld, reserved %lld, available %lld, sold %lld; not %lld, 0, %lld, %lld",
+		      n[0], n[1], n[2], n[3], left, left, want);
+	else if (!of_noh && (found != 2 || n[0] != left || n[1] != want))
+		wrong(out, "the server says available %lld, sold %lld; not %lld, %lld", n[0], n[1], left, want);
 }
 
 void inventory_verify(struct load *l, struct load_thread *threads, struct load_result *out)
@@ -282,13 +296,12 @@ void inventory_verify(struct load *l, struct load_thread *threads, struct load_r
 	if (l->plan->mix != MIX_SALE || out->failure[0] != '\0')
 		return;
 	if (out->reserved != want || out->committed != want || out->sold_out != orders - want)
-		snprintf(out->failure, sizeof out->failure,
-			 "%llu orders for %llu units: %llu won, %llu were committed, %llu came too late",
-			 (unsigned long long)orders, (unsigned long long)l->plan->units,
-			 (unsigned long long)out->reserved, (unsigned long long)out->committed,
-			 (unsigned long long)out->sold_out);
+		wrong(out, "%llu orders for %llu units: %llu won, %llu were committed, %llu came too late",
+		      (unsigned long long)orders, (unsigned long long)l->plan->units,
+		      (unsigned long long)out->reserved, (unsigned long long)out->committed,
+		      (unsigned long long)out->sold_out);
 	else if (!all_different(l, threads, out->reserved))
-		snprintf(out->failure, sizeof out->failure, "two orders won the same reservation");
+		wrong(out, "two orders won the same reservation");
 	else
 		ask_stock(l, out, want);
 }

@@ -10,40 +10,43 @@
 
 static void usage(void)
 {
-	printf("usage: noh bench load [options]\n\n"
-	       "Puts load on a RESP server (noh, Redis, Valkey), checks every reply, and shows throughput,\n"
-	       "latency and the server's CPU time. Exit 0: all requests answered as they should be.\n\n"
+	printf("usage: noh bench load [options]\n"
+	       "\n"
+	       "Puts load on a RESP server (noh, Redis, Valkey), checks every reply, and shows throughput, latency\n"
+	       "and the server's CPU time. Exit 0: all requests were answered as they should be.\n"
+	       "\n"
 	       "the server\n"
-	       "  --host NAME --port N   where it is (default 127.0.0.1, 7411)     --unix PATH  its Unix socket\n"
-	       "  --auth USER:TOKEN      AUTH first, or --auth TOKEN               --dialect noh|redis  see reserve-commit\n"
-	       "  --server-pid N         measure its CPU seconds and RssAnon as well\n\n"
+	       "  --host NAME --port N   where it is (127.0.0.1, 7411)       --unix PATH     or its Unix socket\n"
+	       "  --auth USER:TOKEN      AUTH first; or --auth TOKEN         --server-pid N  show its CPU, memory\n"
+	       "  --dialect noh|redis    which commands reserve-commit and flash-sale use\n"
 	       "how much\n"
-	       "  --connections N        (default 50)        --pipeline P    requests in one batch (default 1)\n"
-	       "  --seconds S            (default 5)         --warmup S      before that, not counted (default 1)\n"
+	       "  --connections N        (50)                                --pipeline P    requests in a batch (1)\n"
+	       "  --seconds S            (5)                                 --warmup S      before, not counted (1)\n"
 	       "  --requests N           instead of a time: exactly so many, all counted\n"
-	       "  --rate R               open loop: R requests/s, begun when intended, whether the server keeps up or\n"
-	       "                         not; latency counts from the intended start. Without: each connection sends\n"
-	       "                         its next batch when the last one is answered\n"
-	       "  --threads N            of the generator (default 1)\n\n"
+	       "  --rate R               open loop: R requests/s, each begun when intended even if the server cannot\n"
+	       "                         keep up; latency counts from the intended start. Without it a connection\n"
+	       "                         sends its next batch when the last one is answered\n"
+	       "  --threads N            of the generator (1)\n"
 	       "what\n"
 	       "  --mix incr|get|set|ping                one command\n"
-	       "        reserve-commit   half INV.RESERVE, half INV.COMMIT of what was reserved; --dialect redis: the\n"
-	       "                         same as scripts by EVALSHA. One operation is one command.\n"
-	       "        flash-sale       --requests orders (default twice the units) for --units N of one SKU, each\n"
-	       "                         with an idempotency key; counts the winners and checks the stock afterwards\n"
-	       "        pubsub           --connections subscribers; --publishers N (default 1); --payload BYTES (64);\n"
-	       "                         an operation is a delivered message\n"
+	       "        reserve-commit   half INV.RESERVE, half INV.COMMIT of what was reserved (--dialect redis:\n"
+	       "                         scripts of the same meaning by EVALSHA); one operation is one command\n"
+	       "        flash-sale       --requests orders (twice the units) for --units N (10k) of one SKU, each\n"
+	       "                         with its idempotency key; counts winners, checks the stock afterwards\n"
+	       "        pubsub           --connections subscribers, --publishers N (1), --payload BYTES (64); an\n"
+	       "                         operation is a delivered message\n"
 	       "  --reads SHARE          of incr or set: this share are GETs, 0 to 1\n"
-	       "  --keys N               (default 1M)        --key-bytes B --prefix TEXT    how they look (12, k or s)\n"
-	       "  --dist uniform|zipf[:s]|hot[:share]|seq    which keys: alike; popular ones more (s 0.99); one key\n"
-	       "                         with this share (1); one after the other, for loading\n"
-	       "  --ttl S                of reservations (default 600)             --idem       with idempotency keys\n"
-	       "  --holds N              reservations left open on each SKU beforehand      --no-prepare  no stock first\n\n"
+	       "  --keys N               (1M)             --key-bytes B --prefix TEXT    how they look (12, k or s)\n"
+	       "  --dist uniform         every key alike; or zipf[:s] (0.99); or hot[:share]: one key with this\n"
+	       "                         share (1); or seq: one after the other, for loading\n"
+	       "  --idem                 reservations with idempotency keys  --ttl S         of reservations (600)\n"
+	       "  --holds N              left open on each SKU beforehand    --no-prepare    do not restock first\n"
 	       "and\n"
-	       "  --io auto|uring|epoll  --seed N (1)        --patience S    without an answer (default 10)\n"
-	       "  --retry S              connect again for so long when connections are lost, and repeat what was not\n"
-	       "                         answered (exactly once only with idempotency keys)\n"
-	       "  --json                 one JSON object, times in microseconds\n\n"
+	       "  --io auto|uring|epoll  --seed N (1)                        --patience S    without an answer (10)\n"
+	       "  --retry S              when a connection is lost connect again, for so long, and repeat what was\n"
+	       "                         not answered (exactly once only with idempotency keys)\n"
+	       "  --json                 one JSON object, times in microseconds\n"
+	       "\n"
 	       "  noh bench load --mix incr --pipeline 16 --server-pid $(pidof noh)\n"
 	       "  noh bench load --mix incr --rate 50k --dist zipf --seconds 30\n"
 	       "  noh bench load --mix flash-sale --units 10k --connections 200 --retry 60\n"
@@ -148,7 +151,8 @@ static int set_dist(struct load_plan *plan, const char *value, const char *choic
 		return CLI_FINE;
 	if (kind == KEYS_HOT && real(value + len + 1, 0, 1, &plan->dist_parameter))
 		return CLI_FINE;
-	return usage_error("--dist zipf:s takes an s from 0.01 to 20 and hot:share a share from 0 to 1, not \"%s\"", value);
+	return usage_error("--dist zipf:s takes an s from 0.01 to 20 and hot:share a share from 0 to 1, not \"%s\"",
+			   value);
 }
 
 static int set_auth(struct load_plan *plan, char *value)
@@ -168,7 +172,8 @@ static int set_number(struct load_plan *plan, const struct option *o, const char
 	uint64_t n;
 
 	if (!cli_number(value, (uint64_t)o->min, (uint64_t)o->max, &n))
-		return usage_error("--%s takes a number from %.0f to %.0f, not \"%s\"", o->name, o->min, o->max, value);
+		return usage_error("--%s takes a number from %.0f to %.0f, not \"%s\"", o->name, o->min, o->max,
+				   value);
 	if (o->size == sizeof(uint64_t))
 		*(uint64_t *)(void *)field = n;
 	else
@@ -189,7 +194,8 @@ static int set_value(struct load_plan *plan, const struct option *o, const char 
 	case REAL:
 		if (real(value, o->min, o->max, (double *)(void *)field))
 			return CLI_FINE;
-		return usage_error("--%s takes a number from %g to %g, not \"%s\"", o->name, o->min, o->max, value);
+		return usage_error("--%s takes a number from %g to %g, not \"%s\"", o->name, o->min, o->max,
+				   value);
 	case CHOICE: {
 		int n = choose(o->choices, value, strlen(value));
 
@@ -257,9 +263,11 @@ static int check(struct load_plan *p)
 		return usage_error("--reads goes with --mix incr and set");
 	if (p->mix == MIX_PUBSUB && p->threads > 1)
 		return usage_error("--mix pubsub runs on one thread");
-	if (prefix + digits_of(p->keys - 1) > p->key_bytes || p->key_bytes > prefix + 20)
+	size_t least = prefix + digits_of(p->keys - 1);
+
+	if (least > p->key_bytes || p->key_bytes > prefix + 20)
 		return usage_error("%llu keys with the prefix \"%s\" need --key-bytes from %zu to %zu",
-				   (unsigned long long)p->keys, p->prefix, prefix + digits_of(p->keys - 1), prefix + 20);
+				   (unsigned long long)p->keys, p->prefix, least, prefix + 20);
 	if ((p->holds > 0 && p->mix != MIX_RESERVE) || (p->idem && !stock))
 		return usage_error("--holds and --idem go with --mix reserve-commit");
 	if (p->mix == MIX_SALE && p->requests == 0)

@@ -25,20 +25,33 @@ static uint64_t stamp_of(struct load_thread *t, const uint8_t *text)
 	return t->stamp;
 }
 
-static void message(struct load_thread *t, const uint8_t *at)
+/* Counts whole messages, runs with the same time stamp (a batch) at once; how many bytes they were. */
+static size_t messages(struct load_thread *t, const uint8_t *at, size_t n)
 {
 	const struct load *l = t->load;
+	size_t done = 0;
 
-	if (memcmp(at, l->head, l->head_len) != 0) {
-		load_fail(t, "a subscriber got something else than a message: %.40s", (const char *)at);
-		return;
+	while (n - done >= l->message_len) {
+		uint64_t start = stamp_of(t, at + done + l->head_len), run = 0;
+
+		for (; n - done >= l->message_len; done += l->message_len, run++) {
+			const uint8_t *m = at + done;
+
+			if (memcmp(m, l->head, l->head_len) != 0) {
+				load_fail(t, "a subscriber got something else than a message: %.40s",
+					  (const char *)m);
+				return n;
+			}
+			if (memcmp(m + l->head_len, t->stamp_text, LOAD_STAMP) != 0)
+				break;
+		}
+		t->out.delivered += run;
+		if (!t->measuring)
+			continue;
+		t->out.ops += run;
+		hist_add_many(&t->out.latency, t->now > start ? t->now - start : 0, run);
 	}
-	uint64_t start = stamp_of(t, at + l->head_len);
-	t->out.delivered++;
-	if (!t->measuring)
-		return;
-	t->out.ops++;
-	hist_add(&t->out.latency, t->now > start ? t->now - start : 0);
+	return done;
 }
 
 void pubsub_received(struct load_thread *t, struct load_conn *c, const uint8_t *bytes, size_t n)
@@ -55,11 +68,11 @@ void pubsub_received(struct load_thread *t, struct load_conn *c, const uint8_t *
 		n -= take;
 		if (c->part_len < len)
 			return;
-		message(t, c->part);
+		messages(t, c->part, len);
 		c->part_len = 0;
 	}
-	for (; n >= len; bytes += len, n -= len)
-		message(t, bytes);
-	memcpy(c->part, bytes, n);
-	c->part_len = (uint32_t)n;
+	size_t done = messages(t, bytes, n);
+
+	memcpy(c->part, bytes + done, n - done);
+	c->part_len = (uint32_t)(n - done);
 }

@@ -22,8 +22,8 @@ const char *load_mix_name(enum load_mix mix)
 
 static const char *shape(const struct load_plan *p, char *buf, size_t room)
 {
-	static const char *const names[] = { [KEYS_UNIFORM] = "uniform", [KEYS_ZIPF] = "zipf", [KEYS_HOT] = "hot",
-					     [KEYS_SEQ] = "seq" };
+	static const char *const names[] = { [KEYS_UNIFORM] = "uniform", [KEYS_ZIPF] = "zipf",
+					     [KEYS_HOT] = "hot", [KEYS_SEQ] = "seq" };
 
 	if (p->dist == KEYS_ZIPF || p->dist == KEYS_HOT)
 		snprintf(buf, room, "%s:%g", names[p->dist], p->dist_parameter);
@@ -81,7 +81,8 @@ static void print_latency(const char *head, const struct hist *h)
 
 	printf("  %-13s", head);
 	for (unsigned i = 0; i < POINTS; i++)
-		printf("%s %s%s", points[i].name, cli_time(time, sizeof time, (double)hist_at(h, points[i].share)),
+		printf("%s %s%s", points[i].name,
+		       cli_time(time, sizeof time, (double)hist_at(h, points[i].share)),
 		       i + 1 < POINTS ? "   " : "\n");
 }
 
@@ -94,7 +95,8 @@ static void print_server(const struct load_result *r)
 	printf("  %-13s%.2f s CPU, %.0f %% of a core", "server", r->server_cpu,
 	       r->seconds > 0 ? 100 * r->server_cpu / r->seconds : 0);
 	if (r->server_cpu > 0)
-		printf("; %s operations per CPU second", cli_rate(rate, sizeof rate, (double)r->ops / r->server_cpu));
+		printf("; %s operations per CPU second",
+		       cli_rate(rate, sizeof rate, (double)r->ops / r->server_cpu));
 	printf("; RssAnon %s\n", cli_bytes(bytes, sizeof bytes, r->server_rss_anon));
 }
 
@@ -115,8 +117,8 @@ void load_report(const struct load_plan *p, const struct load_result *r)
 
 	print_plan(p, r);
 	printf("  %-13s%s/s; %s %s in %.2f s\n", "rate", cli_rate(rate, sizeof rate, r->rate),
-	       cli_count(count, sizeof count, r->ops), p->mix == MIX_PUBSUB ? "messages delivered" : "operations",
-	       r->seconds);
+	       cli_count(count, sizeof count, r->ops),
+	       p->mix == MIX_PUBSUB ? "messages delivered" : "operations", r->seconds);
 	print_latency("latency", &r->latency);
 	if (p->rate > 0)
 		print_latency("own lag", &r->lag);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ORDER_DIGITS = 12 };
+
 /* Writes number into the `digits` places before end, from the right, with leading zeros. */
 void load_digits(char *end, uint64_t number, unsigned digits)
 {
@@ -12,6 +14,11 @@ void load_digits(char *end, uint64_t number, unsigned digits)
 		"46474849505152535455565758596061626364656667686970717273747576777879808182838485868788899091"
 		"9293949596979899";
 
+	if (digits > 6) {                        /* two short chains of divisions instead of a long one */
+		load_digits(end - 6, number / 1000000, digits - 6);
+		number %= 1000000;
+		digits = 6;
+	}
 	for (; digits >= 2; digits -= 2) {
 		end -= 2;
 		memcpy(end, pairs + 2 * (number % 100), 2);
@@ -52,7 +59,7 @@ static void inventory_templates(struct load *l, const char *key)
 	bool idem = p->idem || p->mix == MIX_SALE;
 
 	snprintf(ttl, sizeof ttl, "%u", p->ttl);
-	snprintf(order, sizeof order, "o%s-%012d", l->run, 0);
+	snprintf(order, sizeof order, "o%s-%0*d", l->run, ORDER_DIGITS, 0);
 	if (p->dialect == DIALECT_NOH) {
 		const char *reserve[] = { "INV.RESERVE", key, "1", "TTL", ttl, "IDEM", order };
 		const char *commit[] = { "INV.COMMIT", key, "" };
@@ -113,7 +120,7 @@ char *load_put(struct load *l, char *at, const struct load_template *x, uint64_t
 	if (x->key_end != 0)
 		load_digits(at + x->key_end, key, key_digits(l->plan));
 	if (x->order_end != 0)
-		load_digits(at + x->order_end, order, l->plan->mix == MIX_PUBSUB ? LOAD_STAMP : 12);
+		load_digits(at + x->order_end, order, ORDER_DIGITS);
 	return at + x->len;
 }
 
@@ -128,13 +135,44 @@ static enum request_kind write_kind(enum load_mix mix)
 	}
 }
 
-uint32_t load_fill(struct load_thread *t, struct load_conn *c, bool fresh)
+/* A batch of one kind of request: what the last one left in out is the same but for its digits. */
+static void refill(struct load_thread *t, struct load_conn *c, enum request_kind kind, uint32_t most)
 {
 	struct load *l = t->load;
-	const struct load_plan *p = l->plan;
-	enum request_kind write = write_kind(p->mix);
-	uint64_t reads = (uint64_t)(p->reads * 0x1p32);
+	const struct load_template *x = &l->ask[kind];
+	unsigned digits = key_digits(l->plan);
 	char *at = c->out;
+
+	for (; c->made < most; c->made++) {
+		memcpy(c->out + (size_t)c->made * x->len, x->text, x->len);
+		c->slots[c->made] = (struct load_slot){ (c->made + 1) * x->len, (uint8_t)kind, 0 };
+	}
+	if (x->key_end != 0)
+		for (uint32_t i = 0; i < most; i++, at += x->len)
+			load_digits(at + x->key_end, keys_next(&l->keys, &t->random, &t->seq), digits);
+	else if (x->order_end != 0)
+		for (uint32_t i = 0; i < most; i++, at += x->len)
+			load_digits(at + x->order_end, c->start, LOAD_STAMP);
+}
+
+static void fill_mixed(struct load_thread *t, struct load_conn *c, enum request_kind write, uint32_t most)
+{
+	struct load *l = t->load;
+	uint64_t reads = (uint64_t)(l->plan->reads * 0x1p32);
+	char *at = c->out;
+
+	for (uint32_t i = 0; i < most; i++) {
+		uint64_t key = keys_next(&l->keys, &t->random, &t->seq);
+		enum request_kind kind = keys_random(&t->random) >> 32 < reads ? KIND_GET : write;
+
+		at = load_put(l, at, &l->ask[kind], key, 0);
+		c->slots[i] = (struct load_slot){ (uint32_t)(at - c->out), (uint8_t)kind, key };
+	}
+}
+
+uint32_t load_fill(struct load_thread *t, struct load_conn *c, bool fresh)
+{
+	const struct load_plan *p = t->load->plan;
 
 	if (p->mix == MIX_RESERVE || p->mix == MIX_SALE)
 		return inventory_fill(t, c, fresh);
@@ -142,14 +180,10 @@ uint32_t load_fill(struct load_thread *t, struct load_conn *c, bool fresh)
 		return 0;
 	uint32_t most = p->pipeline < t->budget ? p->pipeline : (uint32_t)t->budget;
 
-	for (uint32_t i = 0; i < most; i++) {
-		struct load_slot *slot = &c->slots[i];
-		uint64_t key = keys_next(&l->keys, &t->random, &t->seq);
-
-		slot->kind = (uint8_t)(reads > 0 && (keys_random(&t->random) >> 32) < reads ? KIND_GET : write);
-		at = load_put(l, at, &l->ask[slot->kind], key, c->start);
-		slot->end = (uint32_t)(at - c->out);
-	}
+	if (p->reads > 0)
+		fill_mixed(t, c, write_kind(p->mix), most);
+	else
+		refill(t, c, write_kind(p->mix), most);
 	t->budget -= most;
 	return most;
 }

@@ -33,7 +33,8 @@ static bool open_conn(struct load_thread *t, struct load_conn *c, char *why, siz
 	c->holds = calloc(pipeline, sizeof *c->holds);
 	c->part = c->listener ? malloc(l->message_len) : NULL;
 	if (c->out == NULL || c->slots == NULL || c->holds == NULL || (c->listener && c->part == NULL)) {
-		snprintf(why, room, "no memory for %u connections with pipeline %u", l->plan->connections, pipeline);
+		snprintf(why, room, "no memory for %u connections with pipeline %u", l->plan->connections,
+			 pipeline);
 		return false;
 	}
 	if (!c->listener)
@@ -105,7 +106,7 @@ static bool open_io(struct load_thread *t, char *why, size_t room)
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
-	bool fine = open_io(w->thread, w->why, sizeof w->why);      /* a ring belongs to the thread that made it */
+	bool fine = open_io(w->thread, w->why, sizeof w->why);  /* a ring belongs to the thread that made it */
 
 	if (!fine)
 		load_fail(w->thread, "%s", w->why);
@@ -273,7 +274,8 @@ static bool prepare(struct load *l, char *why, size_t room)
 	clock_gettime(CLOCK_REALTIME, &now);
 	snprintf(l->run, sizeof l->run, "%010llu", ((unsigned long long)now.tv_sec * 1000000 +
 		 (unsigned long long)now.tv_nsec / 1000 + (unsigned long long)getpid() * 7919) % 10000000000u);
-	keys_init(&l->keys, l->plan->dist, l->plan->mix == MIX_SALE ? 1 : l->plan->keys, l->plan->dist_parameter);
+	keys_init(&l->keys, l->plan->dist, l->plan->mix == MIX_SALE ? 1 : l->plan->keys,
+		  l->plan->dist_parameter);
 	pubsub_message(l);
 	if (l->plan->mix == MIX_RESERVE || l->plan->mix == MIX_SALE)
 		return inventory_prepare(l, why, room);
@@ -298,7 +300,7 @@ bool load_run(const struct load_plan *plan, struct load_result *out)
 		fine = open_conns(&threads[i], out->failure, sizeof out->failure);
 	}
 	if (fine) {
-		out->failure[0] = '\0';                 /* a first address that failed, before a second did not */
+		out->failure[0] = '\0';          /* a first address that failed, before a second did not */
 		run_threads(l, threads);
 		for (unsigned i = 0; i < plan->threads; i++)
 			add_up(&threads[i], out);

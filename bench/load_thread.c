@@ -45,7 +45,8 @@ static double server_cpu(int pid)
 	fclose(f);
 	text[n] = '\0';
 	at = strrchr(text, ')');                          /* the name may hold anything */
-	if (at == NULL || sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+	if (at == NULL ||
+	    sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
 		return -1;
 	return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
@@ -124,7 +125,9 @@ static bool start_batch(struct load_thread *t, struct load_conn *c, uint64_t sta
 
 static uint64_t due_at(const struct load_thread *t, uint64_t batch)
 {
-	return t->load->base + (uint64_t)(t->interval * ((double)batch + (double)t->number / t->load->plan->threads));
+	double share = (double)t->number / t->load->plan->threads;       /* threads take turns */
+
+	return t->load->base + (uint64_t)(t->interval * ((double)batch + share));
 }
 
 static void start_owed(struct load_thread *t, struct load_conn *c)
@@ -181,7 +184,8 @@ static void one_reply(struct load_thread *t, struct load_conn *c)
 		if (t->out.errors++ == 0)
 			memcpy(t->out.first_error, r->leaf, sizeof r->leaf);
 	} else if (strchr(expected[slot->kind], r->type) == NULL) {
-		load_fail(t, "%.8s was answered with %c%.60s", load_mix_name(t->load->plan->mix), r->type, r->leaf);
+		load_fail(t, "%s was answered with %c%.60s", load_mix_name(t->load->plan->mix), r->type,
+			  r->leaf);
 	}
 }
 
@@ -301,10 +305,10 @@ static void give_up(struct load_thread *t)
 				hist_add_many(&t->out.latency, t->now - due, t->load->plan->pipeline);
 		}
 	if (missing > 0)
-		load_fail(t, "%llu of %llu requests were not answered, and nothing came for %g s",
-			  (unsigned long long)missing, (unsigned long long)t->out.requests, t->load->plan->patience);
+		load_fail(t, "%llu of %llu requests were not answered within %g s", (unsigned long long)missing,
+			  (unsigned long long)t->out.requests, t->load->plan->patience);
 	else if (t->out.late > 0)
-		load_fail(t, "%llu requests that were due could not be sent within %g s after the end: the rate is too high",
+		load_fail(t, "%llu requests were due and not sent %g s after the end: the rate is too high",
 			  (unsigned long long)t->out.late, t->load->plan->patience);
 	else
 		load_fail(t, "%llu of %llu messages were delivered", (unsigned long long)t->out.delivered,
@@ -315,8 +319,9 @@ static bool out_of_patience(const struct load_thread *t)
 {
 	uint64_t patience = (uint64_t)(t->load->plan->patience * 1e9);
 
-	return t->now > t->last_reply + patience ? t->busy > 0 || t->stopping || t->budget == 0
-						 : t->stopping && t->end != UINT64_MAX && t->now > t->end + patience;
+	if (t->now > t->last_reply + patience)
+		return t->busy > 0 || t->stopping || t->budget == 0;
+	return t->stopping && t->end != UINT64_MAX && t->now > t->end + patience;
 }
 
 void load_thread_run(struct load_thread *t)
@@ -339,7 +344,7 @@ void load_thread_run(struct load_thread *t)
 			mend(t);
 		else if (out_of_patience(t))
 			give_up(t);
-		store_relaxed(&t->shown_ops, t->load->plan->mix == MIX_PUBSUB ? t->out.delivered : t->out.replies);
+		store_relaxed(&t->shown_ops, t->listeners > 0 ? t->out.delivered : t->out.replies);
 		store_relaxed(&t->shown_errors, t->out.errors);
 	}
 	if (t->measuring)

@@ -6,6 +6,7 @@
  * replies to them.
  */
 #include "bench/load_io.h"
+#include "tools/cli.h"
 
 #include <errno.h>
 #include <liburing.h>
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include "tools/cli.h"
 
 enum { ENTRIES = 1024, COMPLETIONS = 16384, LEAST_BUFFERS = 64, MOST_BUFFERS = 4096 };
 enum { BUFFER = 8192, LARGE_BUFFER = 32768, BEAT_MS = 20 };
@@ -80,7 +80,8 @@ static void ring_send(struct load_io *io, struct load_conn *c)
 		load_fail(io->thread, "the submission queue stays full");
 		return;
 	}
-	io_uring_prep_send(s, c->fd, c->out + c->out_sent, c->out_len - c->out_sent, MSG_NOSIGNAL | MSG_WAITALL);
+	io_uring_prep_send(s, c->fd, c->out + c->out_sent, c->out_len - c->out_sent,
+			   MSG_NOSIGNAL | MSG_WAITALL);
 	s->flags |= IOSQE_CQE_SKIP_SUCCESS;
 	io_uring_sqe_set_data64(s, name(c, OP_SEND));
 }
