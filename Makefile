@@ -68,6 +68,11 @@ $(OUT)/tests/%: $(OUT)/tests/%.o $(call obj,$(SRC)) $(call obj,$(wildcard tests/
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call obj,$(SRC) $(wildcard tests/lib/*.c) $(SIM))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(WRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
+# The commands alone, behind a fake connection (tests/net/fake_net.c).
+FAKED   := $(filter tests/net/command%,$(wildcard tests/net/*.c))
+FAKING  := $(wildcard core/*.c net/command*.c) $(addprefix net/,names.c out.c resp_read.c session.c status.c) tests/net/fake_net.c
+$(patsubst %.c,$(OUT)/%,$(FAKED)): %: %.o $(call obj,$(FAKING) $(wildcard tests/lib/*.c))
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 # The simulator: a build of its own, with the planted bugs that it must find (core/plant.h).
 SIMBOX  := $(wildcard tests/sim/box/*.c) $(filter tests/sim/disk_% tests/sim/lmdb_%,$(SIM))
 SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit
@@ -105,4 +110,4 @@ install: all lib
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(OUT)/noh.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/noh.pc
 clean:
 	rm -rf out
--include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM)) $(call simobj,$(SRC) $(SIMBOX)))
+-include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM) $(FAKED) $(FAKING)) $(call simobj,$(SRC) $(SIMBOX)))

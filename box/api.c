@@ -474,3 +474,15 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 	*count = got;
 	return NOH_OK;
 }
+
+int noh_kind_number(noh_box *box, const char *type, const char *name)
+{
+	struct type *t = sched_find_type(&box->sched, type, strlen(type));
+
+	if (!t)
+		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
+	for (uint32_t i = 0; i < t->pub.kind_count; i++)
+		if (t->pub.kinds[i].name && strcmp(t->pub.kinds[i].name, name) == 0)
+			return (int)i;
+	return error_set(NOH_EKIND, "type %s has no message kind \"%s\"", type, name);
+}

@@ -235,6 +235,9 @@ typedef struct noh_type {
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
 NOH_API int noh_register(noh_box *box, const noh_type *type);
 
+/* The number of the message kind of this name; the type has a table of kinds. Any thread. NOH_ENOTYPE, NOH_EKIND. */
+NOH_API int noh_kind_number(noh_box *box, const char *type, const char *name);
+
 /* ── 4 from any thread ───────────────────────────────────────────────────────────────────────
  * Addresses are "type:id", split at the first colon ("type/id" means the same if there is no
  * colon before the slash); at most 255 bytes, no NUL, id not empty. */

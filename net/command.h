@@ -64,6 +64,8 @@ int  arg_show(const struct arg *a, char *text, size_t size);    /* printable, cu
 void out_syntax_error(struct out *o);
 void out_arity_error(struct out *o, const struct command *command);
 void out_not_int(struct out *o);
+void out_help(struct out *o, const struct command *of);         /* of a subcommand HELP: the others     */
+bool client_name_ok(struct call *c, const struct arg *name);    /* false: the error is written          */
 
 /* The IDEM option at argv[at]: 1 to 255 bytes; false: it was none, and the error is written. */
 bool call_idem(struct call *c, uint32_t at, struct arg *key);

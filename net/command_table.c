@@ -220,7 +220,7 @@ static const struct command table[] = {
 	    "Send a message. ACK disk (the default): answered when it is recorded; memory: when it is in the mailbox; none: "
 	    "at once."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F, ACTOR, KEY_NONE, "type:id",
-	    "map: address, life, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
+	    "map: actor_address, is_active, life, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
 
 	/* ── transactions: not here ── */
 	ROW("multi", cmd_no_transactions, -1, NOH_USER, COMMAND_REFUSED, TRANSACTION, KEY_NONE, "", "", "O(1)", "Refused."),

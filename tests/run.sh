@@ -278,6 +278,7 @@ docs_stage() {
 	stage "documentation"
 	check "README.md shows examples/counter.c" readme_example
 	check "docs/conformance.md is up to date" tools/conformance.sh --check
+	check "docs/commands.md is up to date" tools/commands.sh --check
 	check "docs/guarantees.md names its proofs" proofs_exist
 	check "links lead somewhere" links_resolve
 	check "named files exist" named_files_exist

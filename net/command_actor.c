@@ -1,0 +1,282 @@
+/* net/command_actor.c - actors of any type, by their addresses. */
+#include "net/command_counter.h"
+
+#include "core/address.h"
+#include "core/mem.h"
+#include "net/session.h"
+
+#include <string.h>
+
+enum { TIMEOUT_MAX_MS = 86400000, LIST_MOST = 1000, LIST_USUAL = 100 };
+
+/* ── address and kind ─────────────────────────────────────────────────────────────────────────── */
+static bool read_address(struct call *c, const struct arg *a, struct address *address)
+{
+	int rc = address_parse(address, a->at, a->len);
+
+	if (rc == NOH_OK)
+		return true;
+	out_error(call_out(c), "-BADADDRESS %s", noh_why());
+	return false;
+}
+
+/* A number, or a name in the type's table. */
+static bool read_kind(struct call *c, const struct address *address, const struct arg *a, uint32_t *kind)
+{
+	char type[TYPE_NAME_MAX + 1], name[256];
+	uint64_t n;
+
+	if (arg_uint(a, &n) && n <= UINT32_MAX) {
+		*kind = (uint32_t)n;
+		return true;
+	}
+	int number = NOH_EKIND;
+
+	if (a->len < sizeof name && memchr(a->at, 0, a->len) == NULL) {
+		memcpy(type, address->type, address->type_len);
+		type[address->type_len] = 0;
+		memcpy(name, a->at, a->len);
+		name[a->len] = 0;
+		number = noh_kind_number(call_box(c), type, name);
+	}
+	if (number < 0) {
+		out_status(call_out(c), number);
+		return false;
+	}
+	*kind = (uint32_t)number;
+	return true;
+}
+
+/* ── SEND, INVOKE ─────────────────────────────────────────────────────────────────────────────── */
+static bool read_message(struct call *c, struct request *r)
+{
+	struct address address;
+
+	if (!read_address(c, &c->argv[1], &address) || !read_kind(c, &address, &c->argv[2], &r->kind))
+		return false;
+	r->type = TYPE_IN_ADDRESS;
+	r->id = c->argv[1].at;
+	r->id_len = c->argv[1].len;
+	r->body = c->argv[3].at;
+	r->len = c->argv[3].len;
+	return true;
+}
+
+static bool read_ack(struct call *c, const struct arg *a, struct request *r)
+{
+	r->no_wait = arg_is(a, "none");
+	r->durability = arg_is(a, "memory") ? NOH_MEMORY : NOH_DISK;
+	if (r->no_wait || arg_is(a, "memory") || arg_is(a, "disk"))
+		return true;
+	out_error(call_out(c), "ACK must be none, memory or disk");
+	return false;
+}
+
+static bool read_timeout(struct call *c, const struct arg *a, struct request *r)
+{
+	uint64_t ms;
+
+	if (arg_uint(a, &ms) && ms >= 1 && ms <= TIMEOUT_MAX_MS) {
+		r->timeout_ms = (uint32_t)ms;
+		return true;
+	}
+	out_error(call_out(c), "TIMEOUT must be a number of milliseconds, 1 to %d", TIMEOUT_MAX_MS);
+	return false;
+}
+
+/* The options behind the payload, pairs all of them. False: the error is written. */
+static bool read_options(struct call *c, struct request *r)
+{
+	bool send = r->op == REQUEST_SEND, acked = false;
+
+	for (uint32_t i = 4; i < c->argc; i += 2) {
+		const struct arg *a = &c->argv[i];
+		struct arg key;
+
+		if (arg_is(a, "idem") && r->key == NULL) {
+			if (!call_idem(c, i, &key))
+				return false;
+			r->key = key.at;
+			r->key_len = key.len;
+		} else if (send && arg_is(a, "delay")) {
+			out_error(call_out(c), "DELAY is not supported: let the actor schedule a message to itself");
+			return false;
+		} else if (i + 1 < c->argc && send && !acked && arg_is(a, "ack")) {
+			acked = true;
+			if (!read_ack(c, a + 1, r))
+				return false;
+		} else if (i + 1 < c->argc && !send && r->timeout_ms == 0 && arg_is(a, "timeout")) {
+			if (!read_timeout(c, a + 1, r))
+				return false;
+		} else {
+			out_syntax_error(call_out(c));
+			return false;
+		}
+	}
+	return true;
+}
+
+static void format_ok(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+{
+	(void)tag;
+	if (!out_failed(o, parts, n, 0))
+		out_simple(o, "OK");
+}
+
+static void format_answer(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+{
+	(void)tag;
+	if (!out_failed(o, parts, n, 0))
+		out_bulk(o, parts[0].body, parts[0].len);
+}
+
+void cmd_actor_send(struct call *c)
+{
+	struct request r = { .op = REQUEST_SEND };
+
+	if (read_message(c, &r) && read_options(c, &r))
+		call_actors(c, &r, 1, format_ok, (struct tag){ 0, 0 });
+}
+
+void cmd_actor_invoke(struct call *c)
+{
+	struct request r = { .op = REQUEST_CALL };
+
+	if (read_message(c, &r) && read_options(c, &r))
+		call_actors(c, &r, 1, format_answer, (struct tag){ 0, 0 });
+}
+
+/* ── ACTIVATE, DEACTIVATE ─────────────────────────────────────────────────────────────────────── */
+static void life(struct call *c, enum request_op op)
+{
+	struct request r = { .op = op, .type = TYPE_IN_ADDRESS, .id = c->argv[1].at, .id_len = c->argv[1].len };
+	struct address address;
+
+	if (read_address(c, &c->argv[1], &address))
+		call_actors(c, &r, 1, format_ok, (struct tag){ 0, 0 });
+}
+
+void cmd_actor_activate(struct call *c)
+{
+	life(c, REQUEST_ACTIVATE);
+}
+
+void cmd_actor_deactivate(struct call *c)
+{
+	if (c->argc == 2)
+		life(c, REQUEST_DEACTIVATE);
+	else if (c->argc == 3 && arg_is(&c->argv[2], "force"))
+		life(c, REQUEST_DEACTIVATE_FORCE);
+	else
+		out_syntax_error(call_out(c));
+}
+
+/* ── STATUS, LIST, POOL ───────────────────────────────────────────────────────────────────────── */
+void cmd_actor_status(struct call *c)
+{
+	struct out *o = call_out(c);
+	struct address address;
+	noh_status status;
+	char text[ADDRESS_MAX + 1];
+
+	if (!read_address(c, &c->argv[1], &address))
+		return;
+	memcpy(text, c->argv[1].at, c->argv[1].len);
+	text[c->argv[1].len] = 0;
+	int rc = noh_get_status(call_box(c), text, &status);
+
+	if (rc != NOH_OK) {
+		out_status(o, rc);
+		return;
+	}
+	out_map(o, 6);
+	out_text(o, "actor_address"), out_text(o, text);
+	out_text(o, "is_active"), out_bool(o, status.life != NOH_NOT_ACTIVE);
+	out_text(o, "life"), out_text(o, noh_life_name(status.life));
+	out_text(o, "stored"), out_bool(o, status.stored);
+	out_text(o, "mailbox_size"), out_int(o, status.mailbox_size);
+	out_text(o, "idle_ms"), out_int(o, (int64_t)status.idle_ms);
+}
+
+static bool read_list(struct call *c, char *type, uint64_t *cursor, uint64_t *limit)
+{
+	for (uint32_t i = 1; i < c->argc; ) {
+		const struct arg *a = &c->argv[i];
+		int taken = page_option(c, &i, cursor, limit, LIST_MOST);
+
+		if (taken < 0)
+			return false;
+		if (taken == 1)
+			continue;
+		if (arg_is(a, "type") && i + 1 < c->argc && *type == 0) {
+			if (a[1].len == 0 || a[1].len > TYPE_NAME_MAX || memchr(a[1].at, 0, a[1].len)) {
+				out_status(call_out(c), NOH_ENOTYPE);
+				return false;
+			}
+			arg_show(&a[1], type, TYPE_NAME_MAX + 1);
+			i += 2;
+			continue;
+		}
+		out_syntax_error(call_out(c));
+		return false;
+	}
+	return true;
+}
+
+void cmd_actor_list(struct call *c)
+{
+	struct out *o = call_out(c);
+	char type[TYPE_NAME_MAX + 1] = "";
+	uint64_t cursor = 0, limit = LIST_USUAL;
+
+	if (!read_list(c, type, &cursor, &limit))
+		return;
+	noh_entry *entries = mem_alloc(limit * sizeof *entries);
+	size_t count = limit;
+
+	if (entries == NULL) {
+		out_status(o, NOH_ENOMEM);
+		return;
+	}
+	int rc = noh_list(call_box(c), *type ? type : NULL, &cursor, entries, &count);
+
+	if (rc == NOH_OK) {
+		out_array(o, 2);
+		out_bulk_int(o, (int64_t)cursor);
+		out_array(o, count);
+		for (size_t i = 0; i < count; i++) {
+			out_array(o, 2);
+			out_text(o, entries[i].address);
+			out_text(o, noh_life_name(entries[i].life));
+		}
+	} else {
+		out_status(o, rc);
+	}
+	mem_free(entries, limit * sizeof *entries);
+}
+
+void cmd_actor_pool(struct call *c)
+{
+	struct out *o = call_out(c);
+	noh_box_stats s;
+	int rc = noh_get_stats(call_box(c), &s);
+
+	if (rc != NOH_OK) {
+		out_status(o, rc);
+		return;
+	}
+	const struct { const char *name; uint64_t n; } rows[] = {
+		{ "total_nodes", 1 }, { "healthy_nodes", s.read_only ? 0 : 1 }, { "workers", s.workers },
+		{ "total_actors_active", s.actors }, { "actors_stored", s.stored }, { "actor_bytes", s.actor_bytes },
+		{ "timers", s.timers }, { "activations", s.activations }, { "deactivations", s.deactivations },
+		{ "evictions", s.evictions }, { "dead_letters", s.dead_letters }, { "late_answers", s.late_answers },
+		{ "turns", s.total.turns }, { "messages", s.total.messages }, { "steals", s.total.steals },
+		{ "slow_turns", s.total.slow_turns } };
+	enum { ROWS = sizeof rows / sizeof rows[0] };
+
+	out_map(o, ROWS);
+	for (uint32_t i = 0; i < ROWS; i++) {
+		out_text(o, rows[i].name);
+		out_int(o, (int64_t)rows[i].n);
+	}
+}

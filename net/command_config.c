@@ -1,0 +1,192 @@
+/* net/command_config.c - CONFIG: settings by the names Redis's tools know, the server's own, and what the
+ * program that listens tells about itself (noh_listen_options.info). */
+#include "net/command.h"
+#include "net/session.h"
+
+#include "core/glob.h"
+#include "core/must.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum setting_kind { NUMBER, SECONDS, PORT, TEXT, FIXED };
+
+struct setting {
+	const char *name;
+	enum setting_kind kind;
+	size_t      at;            /* in noh_listen_options        */
+	const char *value;         /* FIXED: what it is            */
+};
+#define AT(field) offsetof(noh_listen_options, field)
+
+static const struct setting settings[] = {
+	{ "appendonly", FIXED, 0, "yes" },                 /* there is a journal, and nothing but it: no snapshots */
+	{ "bind", TEXT, AT(bind), NULL },
+	{ "databases", FIXED, 0, "1" },
+	{ "maxclients", NUMBER, AT(max_connections), NULL },
+	{ "maxmemory-policy", FIXED, 0, "noeviction" },
+	{ "port", PORT, AT(resp_port), NULL },
+	{ "proto-max-bulk-len", NUMBER, AT(max_arg_bytes), NULL },
+	{ "save", FIXED, 0, "" },
+	{ "timeout", SECONDS, AT(idle_ms), NULL },
+	{ "unixsocket", TEXT, AT(unix_path), NULL },
+	{ "noh-call-ms", NUMBER, AT(call_ms), NULL },
+	{ "noh-client-timeout-ms", NUMBER, AT(timeout_ms), NULL },
+	{ "noh-max-args", NUMBER, AT(max_args), NULL },
+	{ "noh-max-command-bytes", NUMBER, AT(max_command_bytes), NULL },
+	{ "noh-max-inline-bytes", NUMBER, AT(max_inline_bytes), NULL },
+	{ "noh-max-output-bytes", NUMBER, AT(max_output_bytes), NULL },
+	{ "noh-max-pipeline", NUMBER, AT(max_pipeline), NULL },
+};
+enum { SETTINGS = sizeof settings / sizeof settings[0] };
+
+static uint32_t number_of(const struct setting *s, const noh_listen_options *options)
+{
+	uint32_t n;
+
+	memcpy(&n, (const char *)options + s->at, sizeof n);
+	return s->kind == SECONDS ? n / 1000 : n;
+}
+
+static const char *value_of(const struct setting *s, const noh_listen_options *options, char *text, size_t size)
+{
+	const char *value;
+	int port;
+
+	switch (s->kind) {
+	case FIXED:
+		return s->value;
+	case TEXT:
+		memcpy(&value, (const char *)options + s->at, sizeof value);
+		return value ? value : "";
+	case PORT:
+		memcpy(&port, (const char *)options + s->at, sizeof port);
+		snprintf(text, size, "%d", port > 0 ? port : 0);
+		return text;
+	default:
+		snprintf(text, size, "%u", number_of(s, options));
+		return text;
+	}
+}
+
+static bool wanted(const struct call *c, const char *name)
+{
+	for (uint32_t i = 2; i < c->argc; i++)
+		if (glob_match_any_case(c->argv[i].at, c->argv[i].len, name, strlen(name)))
+			return true;
+	return false;
+}
+
+static bool is_setting(const char *name)
+{
+	for (uint32_t i = 0; i < SETTINGS; i++)
+		if (strcmp(settings[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Writes them if o is given; returns how many. What the program tells comes after our own, and never twice. */
+static uint32_t matching(const struct call *c, const noh_listen_options *options, struct out *o)
+{
+	char text[32];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < SETTINGS; i++) {
+		if (!wanted(c, settings[i].name))
+			continue;
+		n++;
+		if (o) {
+			out_text(o, settings[i].name);
+			out_text(o, value_of(&settings[i], options, text, sizeof text));
+		}
+	}
+	for (const char *const *pair = options->info; pair && pair[0] && pair[1]; pair += 2) {
+		if (!wanted(c, pair[0]) || is_setting(pair[0]))
+			continue;
+		n++;
+		if (o) {
+			out_text(o, pair[0]);
+			out_text(o, pair[1]);
+		}
+	}
+	return n;
+}
+
+void cmd_config_get(struct call *c)
+{
+	const noh_listen_options *options = net_options(c->net);
+	struct out *o = call_out(c);
+
+	out_map(o, matching(c, options, NULL));
+	matching(c, options, o);
+}
+
+static const struct setting *find(const struct arg *name)
+{
+	for (uint32_t i = 0; i < SETTINGS; i++)
+		if (arg_is(name, settings[i].name))
+			return &settings[i];
+	return NULL;
+}
+
+/* One pair; first without doing it, so that all of them happen or none. */
+static bool set(struct call *c, uint32_t at, bool do_it)
+{
+	const struct arg *name = &c->argv[at], *value = &c->argv[at + 1];
+	const struct setting *s = find(name);
+	const noh_listen_options *options = net_options(c->net);
+	char shown[64], text[32];
+	uint64_t n;
+
+	arg_show(name, shown, sizeof shown);
+	if (s == NULL) {
+		out_error(call_out(c), "Unknown option or number of arguments for CONFIG SET - '%s'", shown);
+		return false;
+	}
+	const char *now = value_of(s, options, text, sizeof text);
+
+	if (strlen(now) == value->len && memcmp(now, value->at, value->len) == 0)
+		return true;                          /* tools set what is set already */
+	if (s->kind != NUMBER && s->kind != SECONDS) {
+		out_error(call_out(c), "CONFIG SET failed (possibly related to argument '%s') - can't set immutable config",
+			  shown);
+		return false;
+	}
+	if (!arg_uint(value, &n) || n > UINT32_MAX / 1000 || (n == 0 && s->kind == NUMBER)) {
+		out_error(call_out(c), "CONFIG SET failed (possibly related to argument '%s') - argument must be between %d "
+			  "and %u inclusive", shown, s->kind == NUMBER, UINT32_MAX / 1000);
+		return false;
+	}
+	if (!do_it)
+		return true;
+	if (net_set_option(c->net, s->name, s->kind == SECONDS ? n * 1000 : n))
+		return true;
+	out_error(call_out(c), "CONFIG SET failed (possibly related to argument '%s') - can't set immutable config", shown);
+	return false;
+}
+
+void cmd_config_set(struct call *c)
+{
+	if (c->argc % 2 != 0) {
+		out_arity_error(call_out(c), c->command);
+		return;
+	}
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 2; i < c->argc; i += 2)
+			if (!set(c, i, pass == 1))
+				return;
+	out_simple(call_out(c), "OK");
+}
+
+void cmd_config_resetstat(struct call *c)
+{
+	net_reset_stats(c->net);
+	out_simple(call_out(c), "OK");
+}
+
+void cmd_config_help(struct call *c)
+{
+	out_help(call_out(c), c->command);
+}
