@@ -121,7 +121,7 @@ static void on_accepted(void *user, int fd, bool local)
 		refuse(n, fd, "-ERR the server is stopping\r\n");
 		return;
 	}
-	if (add_relaxed(&s->connections, 1) >= s->o.max_connections) {
+	if (add_relaxed(&s->connections, 1) >= n->o.max_connections) {
 		sub_relaxed(&s->connections, 1);
 		refuse(n, fd, "-ERR max number of clients reached\r\n");
 		return;
@@ -221,7 +221,7 @@ void conns_close(struct net *n)
 static bool may_run(const struct net *n, const struct conn *c)
 {
 	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) &&
-	       c->waiting < n->server->o.max_pipeline && !conn_output_full(n, c);
+	       c->waiting < n->o.max_pipeline && !conn_output_full(n, c);
 }
 
 /* Nothing more will come of it: all that it asked is answered and sent. */
@@ -325,8 +325,8 @@ static size_t run(struct net *n, struct conn *c, char *bytes, size_t len)
 	size_t used = 0;
 
 	while (used < len && may_run(n, c)) {
-		const struct resp_limits *limits = c->session.role == SESSION_NOBODY ? &n->server->strict
-										      : &n->server->limits;
+		const struct resp_limits *limits = c->session.role == SESSION_NOBODY ? &n->strict
+										      : &n->limits;
 
 		switch (resp_read(&c->reader, bytes + used, len - used, limits)) {
 		case RESP_COMMAND:
@@ -505,7 +505,7 @@ const struct io_handlers conn_handlers = {
 
 static bool too_slow(struct net *n, struct conn *c)
 {
-	uint64_t patience = n->server->o.timeout_ms;
+	uint64_t patience = n->o.timeout_ms;
 
 	return (c->partial_ms && n->now_ms - c->partial_ms > patience) ||
 	       (c->socket.sending && n->now_ms - c->took_ms > patience && n->now_ms - c->active_ms > patience);
@@ -527,8 +527,8 @@ void conn_sweep(struct net *n)
 		if (too_slow(n, c)) {
 			count_one(&n->shown.counts.closed_slow, 1);
 			conn_end(n, c);
-		} else if (is_done(c) || (n->server->o.idle_ms && !c->first && !c->socket.sending &&
-					  n->now_ms - c->active_ms > n->server->o.idle_ms)) {
+		} else if (is_done(c) || (n->o.idle_ms && !c->first && !c->socket.sending &&
+					  n->now_ms - c->active_ms > n->o.idle_ms)) {
 			conn_end(n, c);
 		}
 	}

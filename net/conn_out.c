@@ -14,7 +14,7 @@
 
 bool conn_output_full(const struct net *n, const struct conn *c)
 {
-	return c->out.len + c->flying.len >= n->server->o.max_output_bytes;
+	return c->out.len + c->flying.len >= n->o.max_output_bytes;
 }
 
 static void set_dirty(struct net *n, struct conn *c)

@@ -30,6 +30,8 @@ bool net_open(struct server *s, uint32_t worker)
 		return false;
 	n->server = s;
 	n->worker = worker;
+	n->o = s->o;
+	option_limits(n);
 	pthread_mutex_init(&n->roll, NULL);
 	n->awaits = s->door.awaits(s->door.box, worker);
 	store_relaxed(n->awaits, UINT64_MAX);
@@ -42,6 +44,10 @@ bool net_open(struct server *s, uint32_t worker)
 		net_close(n);
 		return false;
 	}
+	n->wall_ms = s->door.wall_ms(s->door.box);
+	uint64_t never = 0;
+
+	(void)cas_relaxed(&s->started_ms, &never, n->wall_ms);
 	store_release(&s->nets[worker], n);
 	return true;
 }
@@ -116,7 +122,7 @@ static void plan_sweep(struct net *n, bool idle)
 {
 	uint64_t at = n->now_ms + SWEEP_MS;
 
-	if (at < n->sweep_ms && (!idle || (n->server->o.idle_ms && load_relaxed(&n->shown.connections))))
+	if (at < n->sweep_ms && (!idle || (n->o.idle_ms && load_relaxed(&n->shown.connections))))
 		n->sweep_ms = at;
 }
 

@@ -26,7 +26,7 @@
 /* A request on its way to its actor. Text and bytes are valid until the batch was delivered. */
 struct arrival {
 	const char *address;
-	const void *body, *key;
+	const void *body, *key;            /* body: aligned to 8                                    */
 	uint64_t    token;
 	uint64_t    hash;                  /* the door's                                            */
 	void       *type;                  /* the door's; NULL: not known yet                       */
@@ -36,7 +36,8 @@ struct arrival {
 	uint8_t     named;                 /* enum request_type                                     */
 };
 #define ARRIVALS 128                       /* delivered together                                    */
-#define ARRIVAL_TEXT 16384                 /* their addresses                                       */
+#define ARRIVAL_BYTES 32768                /* their addresses, keys and small bodies                */
+#define ARRIVAL_SMALL 512                  /* a larger body is delivered before its command returns */
 
 /* How requests reach actors: box/ gives it. deliver: NOH_OK: the answer will come, or came. NOH_FULL (of a
  * mailbox that blocks) and NOH_ENOMEM (over the memory budget): not now, try again. Anything else is an answer by
@@ -63,8 +64,7 @@ struct accounts {
 /* What the workers share. */
 struct server {
 	struct net_door     door;
-	noh_listen_options  o;             /* with the defaults filled in                           */
-	struct resp_limits  limits, strict;   /* strict: before a client has said who it is         */
+	noh_listen_options  o;             /* with the defaults filled in; workers have copies      */
 	atomic_ptr          accounts;      /* struct accounts; NULL: everybody may do all           */
 	int                *listeners;     /* TCP: one per worker; then the Unix socket             */
 	uint32_t            workers;
@@ -72,7 +72,7 @@ struct server {
 	bool                unix_bound;
 	const char         *io_name;       /* as probed                                             */
 	bool                uring;
-	uint64_t            started_ms;    /* wall clock                                            */
+	atomic_u64          started_ms;    /* wall clock, when its first worker was there           */
 	_Atomic(struct net *) *nets;       /* one per worker, made by its thread                    */
 	alignas(CACHE_LINE) atomic_u64 connections;   /* of all workers: for the limit              */
 	atomic_u64          next_id;
@@ -141,7 +141,8 @@ struct asked {
 	} u;
 };
 
-/* An answer from another thread. */
+/* From another thread: an answer; or, without a token, something else this worker is to do. */
+enum { LATE_KILL = 0, LATE_OPTION = 1, LATE_RESET = 2 };       /* status: due is the client's id; the value */
 struct late {
 	struct late *next;
 	uint64_t     token, due;
@@ -157,6 +158,8 @@ struct net_counts {
 struct net {
 	struct server *server;
 	struct io     *io;
+	noh_listen_options o;              /* as they are in force: CONFIG SET                      */
+	struct resp_limits limits, strict; /* strict: before a client has said who it is            */
 	uint32_t       worker;
 	atomic_u64    *awaits;             /* shown: the epoch the first of the gated waits for; UINT64_MAX */
 	struct conn  **conns;              /* by number; NULL: free                                 */
@@ -170,8 +173,8 @@ struct net {
 	uint32_t       dirty_count, gated_count, backlog_count;
 	struct arrival arrivals[ARRIVALS];
 	uint32_t       arrival_count;
-	char           text[ARRIVAL_TEXT];
-	uint32_t       text_used;
+	uint64_t       bytes[ARRIVAL_BYTES / 8];
+	uint32_t       bytes_used;
 	struct out     scratch;            /* a reply that has to wait its turn                     */
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
@@ -232,6 +235,11 @@ void slots_close(struct net *n);
 
 /* ── roll.c ── */
 void roll_kill(struct net *n, uint64_t id);
+
+/* ── option.c ── */
+void option_defaults(noh_listen_options *o);
+void option_limits(struct net *n);                     /* from n->o */
+void option_late(struct net *n, const struct late *l);
 
 /* ── conn.c ── */
 extern const struct io_handlers conn_handlers;

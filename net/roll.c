@@ -40,26 +40,30 @@ static struct net *net_of(struct conn *c)
 	return c->net;
 }
 
-void net_client(struct conn *c, struct client *client)
+static void describe(struct conn *c, struct client *client)
 {
 	struct net *n = net_of(c);
 
-	*client = *c->shown;
 	session_describe(&c->session, client);
+	client->fd = c->socket.fd;
+	memcpy(client->addr, c->shown->addr, sizeof client->addr);
+	memcpy(client->local, c->shown->local, sizeof client->local);
 	client->active_ms = n->wall_ms - (n->now_ms - c->active_ms);
 	client->in_bytes = c->in_len;
 	client->out_bytes = (uint32_t)(c->out.len + c->flying.len);
 }
 
+void net_client(struct conn *c, struct client *client)
+{
+	describe(c, client);
+}
+
 void net_client_changed(struct conn *c)
 {
 	struct net *n = net_of(c);
-	struct client fresh = *c->shown;
+	struct client fresh;
 
-	session_describe(&c->session, &fresh);
-	fresh.flag = 'N';
-	fresh.fd = c->socket.fd;
-	fresh.active_ms = n->wall_ms;
+	describe(c, &fresh);
 	if (!fresh.addr[0]) {
 		const char *path = c->flags & CONN_LOCAL ? n->server->o.unix_path : NULL;
 

@@ -18,32 +18,6 @@
 
 /* ── options ── */
 
-static uint32_t or_default(uint32_t value, uint32_t otherwise)
-{
-	return value ? value : otherwise;
-}
-
-static void set_options(struct server *s, const noh_listen_options *o)
-{
-	s->o = *o;
-	if (!s->o.bind)
-		s->o.bind = "127.0.0.1";
-	if (!s->o.resp_port)
-		s->o.resp_port = 7411;
-	s->o.max_connections = or_default(o->max_connections, 10000);
-	s->o.max_args = or_default(o->max_args, 65536);
-	s->o.max_arg_bytes = or_default(o->max_arg_bytes, 1u << 20);
-	s->o.max_command_bytes = or_default(o->max_command_bytes, 16u << 20);
-	s->o.max_inline_bytes = or_default(o->max_inline_bytes, 64u << 10);
-	s->o.max_pipeline = or_default(o->max_pipeline, 4096);
-	s->o.max_output_bytes = or_default(o->max_output_bytes, 16u << 20);
-	s->o.timeout_ms = or_default(o->timeout_ms, 30000);
-	s->o.call_ms = or_default(o->call_ms, 30000);
-	s->limits = (struct resp_limits){ s->o.max_args, s->o.max_arg_bytes, s->o.max_command_bytes,
-					  s->o.max_inline_bytes };
-	s->strict = (struct resp_limits){ 10, 16384, 65536, 16384 };
-}
-
 static int check_options(const noh_listen_options *o)
 {
 	if (o->resp_port < -1 || o->resp_port > 65535)
@@ -189,8 +163,8 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 	s->door = *door;
 	s->workers = workers;
 	s->unix_fd = -1;
-	s->started_ms = door->wall_ms(door->box);
-	set_options(s, o ? o : &none);
+	s->o = o ? *o : none;
+	option_defaults(&s->o);
 	s->nets = mem_zalloc(workers * sizeof *s->nets);
 	if (!s->nets || !copy_text(&s->o.bind) || !copy_text(&s->o.unix_path))
 		rc = error_set(NOH_ENOMEM, "no memory for a server");
@@ -305,12 +279,12 @@ struct session *call_session(struct call *c)
 
 const noh_listen_options *net_options(struct net *n)
 {
-	return &n->server->o;
+	return &n->o;
 }
 
 uint64_t net_started_ms(struct net *n)
 {
-	return n->server->started_ms;
+	return load_relaxed(&n->server->started_ms);
 }
 
 uint64_t net_command_calls(struct net *n, uint32_t index)

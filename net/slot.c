@@ -334,7 +334,7 @@ uint32_t slot_take_late(struct net *n)
 
 		oldest = l->next;
 		if (l->token == 0)
-			roll_kill(n, l->due);
+			option_late(n, l);
 		else if (l->count == UINT32_MAX)
 			net_answer(n, l->token, l->due, l->status, l->body, l->len);
 		else
@@ -451,7 +451,7 @@ void slot_deliver(struct net *n)
 	for (uint32_t i = 0; i < count; i++)
 		deliver_or_hold(n, &n->arrivals[i]);
 	n->arrival_count = 0;
-	n->text_used = 0;
+	n->bytes_used = 0;
 }
 
 static void drop_held(struct conn *c)
@@ -581,7 +581,7 @@ noh_box *call_box(struct call *c)
 
 static uint64_t until(struct net *n, uint32_t timeout_ms)
 {
-	uint64_t ms = n->now_ms + (timeout_ms ? timeout_ms : n->server->o.call_ms);
+	uint64_t ms = n->now_ms + (timeout_ms ? timeout_ms : n->o.call_ms);
 
 	if (timeout_ms && ms < n->sweep_ms)
 		n->sweep_ms = ms;
@@ -604,7 +604,7 @@ static uint32_t new_slot(struct call *c, const struct request *r, uint32_t parts
 	s->one = (struct part){ 0 };
 	s->u.many = NULL;
 	s->until_ms = until(n, r ? r->timeout_ms : 0);
-	s->at_once = r && (r->durability == NOH_MEMORY || n->server->o.durability == NOH_MEMORY);
+	s->at_once = r && (r->durability == NOH_MEMORY || n->o.durability == NOH_MEMORY);
 	if (parts != 1) {
 		s->u.many = mem_zalloc(parts * sizeof *s->u.many);
 		if (!s->u.many && parts) {
@@ -620,52 +620,53 @@ static uint32_t new_slot(struct call *c, const struct request *r, uint32_t parts
 static const char *const type_names[] = { "", "counter:", "inventory:" };
 static const uint8_t type_name_len[] = { 0, 8, 10 };
 
-/* NOH_OK, or why it is no address. */
-static int set_address(struct net *n, struct arrival *a, const struct request *r)
+static bool is_id(const struct request *r)
 {
-	uint32_t len = type_name_len[r->type] + r->id_len;
-	char *text;
-
-	if (r->id_len == 0 || r->id_len > 255 || len > 255 || memchr(r->id, 0, r->id_len))
-		return NOH_EADDRESS;
-	if (n->text_used + len > ARRIVAL_TEXT)
-		slot_deliver(n);
-	text = n->text + n->text_used;
-	n->text_used += len;
-	memcpy(text, type_names[r->type], type_name_len[r->type]);
-	memcpy(text + type_name_len[r->type], r->id, r->id_len);
-	a->address = text;
-	a->address_len = len;
-	return NOH_OK;
+	return r->id_len > 0 && type_name_len[r->type] + r->id_len <= 255 && r->id_len <= 255 &&
+	       !memchr(r->id, 0, r->id_len);
 }
 
+static char *put(struct net *n, const void *bytes, uint32_t len)
+{
+	char *at = (char *)n->bytes + n->bytes_used;
+
+	n->bytes_used += (len + 7u) & ~7u;
+	if (len)
+		memcpy(at, bytes, len);
+	return at;
+}
+
+/* What the command has on its stack or in its arguments is copied, but for large bodies: those are delivered
+ * before it returns. */
 static void arrive(struct net *n, const struct request *r, uint32_t number)
 {
+	uint32_t small = r->len <= ARRIVAL_SMALL ? r->len : 0, name = type_name_len[r->type];
 	struct arrival *a;
-	int rc;
 
-	if (n->arrival_count == ARRIVALS)
-		slot_deliver(n);
-	a = &n->arrivals[n->arrival_count];
-	a->token = token_of(n, number);
-	rc = set_address(n, a, r);
-	if (rc != NOH_OK) {
-		net_answer(n, a->token, 0, rc, NULL, 0);
+	if (!is_id(r)) {
+		net_answer(n, token_of(n, number), 0, NOH_EADDRESS, NULL, 0);
 		return;
 	}
-	a = &n->arrivals[n->arrival_count++];            /* the same, unless those before it were delivered */
-	a->address = n->text + n->text_used - (type_name_len[r->type] + r->id_len);
-	a->address_len = type_name_len[r->type] + r->id_len;
+	if (n->arrival_count == ARRIVALS || n->bytes_used + 255 + r->key_len + small + 24 > ARRIVAL_BYTES)
+		slot_deliver(n);
+	a = &n->arrivals[n->arrival_count++];
+	a->body = small ? put(n, r->body, small) : r->body;
+	a->key = r->key ? put(n, r->key, r->key_len) : NULL;
+	a->address = (char *)n->bytes + n->bytes_used;
+	memcpy((char *)n->bytes + n->bytes_used, type_names[r->type], name);
+	memcpy((char *)n->bytes + n->bytes_used + name, r->id, r->id_len);
+	n->bytes_used += (name + r->id_len + 7u) & ~7u;
+	a->address_len = name + r->id_len;
 	a->token = token_of(n, number);
 	a->slot = number;
 	a->type = NULL;
-	a->body = r->body;
 	a->len = r->len;
-	a->key = r->key;
 	a->key_len = r->key_len;
 	a->kind = r->kind;
 	a->op = (uint8_t)r->op;
 	a->named = (uint8_t)r->type;
+	if (small < r->len)
+		slot_deliver(n);
 }
 
 static void no_memory(struct call *c)
@@ -730,7 +731,7 @@ void call_step(struct call *c, const struct request *requests, uint32_t count, f
 	enqueue(n, c->conn, whole);
 	token = token_of(n, whole);
 	rc = n->server->door.step(n->server->door.box, n->worker, requests, count,
-				  requests->timeout_ms ? requests->timeout_ms : n->server->o.call_ms, token);
+				  requests->timeout_ms ? requests->timeout_ms : n->o.call_ms, token);
 	if (rc != NOH_OK)
 		net_answer(n, token, 0, rc, NULL, 0);
 }

@@ -1,0 +1,121 @@
+/* net/option.c - the server's options: their defaults, and those that change while it runs.
+ *
+ * Each worker has its own copy, so reading one costs nothing. A change is told to every worker as a late
+ * message, and is in force there when that is read.
+ */
+#include "net/net.h"
+
+#include "net/command.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static void set_default(uint32_t *value, uint32_t otherwise)
+{
+	if (*value == 0)
+		*value = otherwise;
+}
+
+void option_defaults(noh_listen_options *o)
+{
+	if (!o->bind)
+		o->bind = "127.0.0.1";
+	if (!o->resp_port)
+		o->resp_port = 7411;
+	set_default(&o->max_connections, 10000);
+	set_default(&o->max_args, 65536);
+	set_default(&o->max_arg_bytes, 1u << 20);
+	set_default(&o->max_command_bytes, 16u << 20);
+	set_default(&o->max_inline_bytes, 64u << 10);
+	set_default(&o->max_pipeline, 4096);
+	set_default(&o->max_output_bytes, 16u << 20);
+	set_default(&o->timeout_ms, 30000);
+	set_default(&o->call_ms, 30000);
+}
+
+void option_limits(struct net *n)
+{
+	n->limits = (struct resp_limits){ n->o.max_args, n->o.max_arg_bytes, n->o.max_command_bytes,
+					  n->o.max_inline_bytes };
+	n->strict = (struct resp_limits){ 10, 16384, 65536, 16384 };
+}
+
+static const struct { const char *name; size_t at; } changeable[] = {
+	{ "maxclients", offsetof(noh_listen_options, max_connections) },
+	{ "proto-max-bulk-len", offsetof(noh_listen_options, max_arg_bytes) },
+	{ "timeout", offsetof(noh_listen_options, idle_ms) },
+	{ "noh-call-ms", offsetof(noh_listen_options, call_ms) },
+	{ "noh-client-timeout-ms", offsetof(noh_listen_options, timeout_ms) },
+	{ "noh-max-args", offsetof(noh_listen_options, max_args) },
+	{ "noh-max-command-bytes", offsetof(noh_listen_options, max_command_bytes) },
+	{ "noh-max-inline-bytes", offsetof(noh_listen_options, max_inline_bytes) },
+	{ "noh-max-output-bytes", offsetof(noh_listen_options, max_output_bytes) },
+	{ "noh-max-pipeline", offsetof(noh_listen_options, max_pipeline) },
+};
+
+static void set_option(struct net *n, uint32_t which, uint32_t value)
+{
+	memcpy((char *)&n->o + changeable[which].at, &value, sizeof value);
+	option_defaults(&n->o);          /* 0 means the default here as well */
+	option_limits(n);
+	n->sweep_ms = 0;
+}
+
+static void reset_stats(struct net *n)
+{
+	struct net_counts *c = &n->shown.counts;
+
+	for (uint32_t i = 0; i < command_total(); i++)
+		store_relaxed(&n->calls[i], 0);
+	store_relaxed(&c->commands, 0);
+	store_relaxed(&c->errors, 0);
+	store_relaxed(&c->refused, 0);
+	store_relaxed(&c->closed_slow, 0);
+	store_relaxed(&c->bytes_in, 0);
+	store_relaxed(&c->bytes_out, 0);
+}
+
+void option_late(struct net *n, const struct late *l)
+{
+	switch (l->status & 0xff) {
+	case LATE_KILL:
+		roll_kill(n, l->due);
+		break;
+	case LATE_OPTION:
+		set_option(n, (uint32_t)l->status >> 8, (uint32_t)l->due);
+		break;
+	case LATE_RESET:
+		reset_stats(n);
+		break;
+	}
+}
+
+static void tell_others(struct net *self, int what, uint64_t value)
+{
+	for (uint32_t i = 0; i < self->server->workers; i++) {
+		struct net *n = load_acquire(&self->server->nets[i]);
+
+		if (n && n != self && net_answer_late(n, 0, value, what, NULL, 0))
+			net_wake(n);
+	}
+}
+
+bool net_set_option(struct net *n, const char *name, uint64_t value)
+{
+	for (uint32_t i = 0; i < sizeof changeable / sizeof changeable[0]; i++) {
+		if (strcmp(name, changeable[i].name) != 0)
+			continue;
+		if (value > UINT32_MAX)
+			return false;
+		set_option(n, i, (uint32_t)value);
+		tell_others(n, LATE_OPTION | (int)(i << 8), value);
+		return true;
+	}
+	return false;
+}
+
+void net_reset_stats(struct net *n)
+{
+	reset_stats(n);
+	tell_others(n, LATE_RESET, 0);
+}
