@@ -174,6 +174,8 @@ static void bury(struct net *n, struct conn *c)
 	uint32_t number = c->socket.number;
 
 	n->partial -= c->partial_ms != 0;
+	if (c->subs)
+		pubsub_forget(n, c);
 	if (c->flags & CONN_DIRTY)
 		forget(n->dirty, &n->dirty_count, number);
 	if (c->flags & CONN_GATED)
@@ -301,11 +303,13 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 	n->scratch.len = 0;
 	call.argv = arguments(n, c, bytes, few);
 	count_one(&n->shown.counts.commands, 1);
+	n->running = c;
 	if (call.argv)
 		command_run(&call);
 	else
 		out_error(call_out(&call), "OOM no memory for a command of %u arguments", call.argc);
 	after_command(n, c, out_before, last_before);
+	pubsub_settle(n);
 }
 
 static void protocol_error(struct net *n, struct conn *c)
@@ -527,7 +531,7 @@ void conn_sweep(struct net *n)
 		if (too_slow(n, c)) {
 			count_one(&n->shown.counts.closed_slow, 1);
 			conn_end(n, c);
-		} else if (is_done(c) || (n->o.idle_ms && !c->first && !c->socket.sending &&
+		} else if (is_done(c) || (n->o.idle_ms && !c->first && !c->socket.sending && !c->subs &&
 					  n->now_ms - c->active_ms > n->o.idle_ms)) {
 			conn_end(n, c);
 		}
