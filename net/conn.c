@@ -268,9 +268,18 @@ static const struct arg *arguments(struct net *n, struct conn *c, const char *by
 	return argv;
 }
 
-/* A reply was written into the connection, into scratch, or will come by a slot. */
-static void after_command(struct net *n, struct conn *c, size_t out_before, uint32_t last_before)
+/* What is written from here on is the reply of the command that runs. */
+void conn_reply_from(struct net *n, struct conn *c)
 {
+	n->reply_from = c->out.len;
+	n->last_before = c->last;
+}
+
+/* A reply was written into the connection, into scratch, or will come by a slot. */
+static void after_command(struct net *n, struct conn *c)
+{
+	size_t out_before = n->reply_from;
+	uint32_t last_before = n->last_before;
 	bool muted = session_mutes(&c->session);
 
 	if (muted) {
@@ -297,10 +306,9 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 {
 	struct arg few[ARGS_ON_STACK];
 	struct call call = { .net = n, .conn = c, .argc = c->reader.argc, .now_ms = n->wall_ms };
-	size_t out_before = c->out.len;
-	uint32_t last_before = c->last;
 
 	n->scratch.len = 0;
+	conn_reply_from(n, c);
 	call.argv = arguments(n, c, bytes, few);
 	count_one(&n->shown.counts.commands, 1);
 	n->running = c;
@@ -308,19 +316,19 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 		command_run(&call);
 	else
 		out_error(call_out(&call), "OOM no memory for a command of %u arguments", call.argc);
-	after_command(n, c, out_before, last_before);
+	after_command(n, c);
 	pubsub_settle(n);
 }
 
 static void protocol_error(struct net *n, struct conn *c)
 {
 	struct call call = { .net = n, .conn = c };
-	size_t out_before = c->out.len;
 
 	n->scratch.len = 0;
+	conn_reply_from(n, c);
 	out_error(call_out(&call), "ERR %s", c->reader.why);
 	c->session.closing = true;
-	after_command(n, c, out_before, c->last);
+	after_command(n, c);
 }
 
 /* Runs what is whole; returns how many bytes that took. */

@@ -184,6 +184,8 @@ struct net {
 	uint32_t       arrival_count;
 	uint64_t       bytes[ARRIVAL_BYTES / 8];
 	uint32_t       bytes_used;
+	size_t         reply_from;         /* of the command that runs: conn_reply_from             */
+	uint32_t       last_before;
 	struct out     scratch;            /* a reply that has to wait its turn                     */
 	ck_epoch_record_t *epoch;          /* the worker's; NULL: nobody reads topics any more      */
 	struct conn   *running;            /* whose command runs; NULL: none                        */
@@ -271,6 +273,7 @@ void option_late(struct net *n, const struct late *l);
 extern const struct io_handlers conn_handlers;
 struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen);     /* NULL: gone */
 void conn_run(struct net *n, struct conn *c);          /* commands out of its input, as long as it may */
+void conn_reply_from(struct net *n, struct conn *c);   /* those asked before were delivered in between */
 void conn_may_go_on(struct net *n, struct conn *c);    /* something it waited for has happened    */
 void conn_end(struct net *n, struct conn *c);          /* now */
 void conn_sweep(struct net *n);                        /* time-outs                              */

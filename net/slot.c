@@ -725,6 +725,7 @@ void call_step(struct call *c, const struct request *requests, uint32_t count, f
 	int rc;
 
 	slot_deliver(n);
+	conn_reply_from(n, c->conn);
 	whole = new_slot(c, requests, count, format, tag);
 	if (!whole) {
 		no_memory(c);
