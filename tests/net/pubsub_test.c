@@ -2,6 +2,9 @@
  * RESP3, on both io backends. */
 #include "tests/box/kit.h"
 
+#include "box/box.h"
+#include "tests/box/durable_kit.h"
+
 #include "noh_actors.h"
 
 #include <errno.h>
@@ -14,7 +17,7 @@
 
 /* ── an actor that answers when it is told to, and one that hears ── */
 
-enum { WAIT, GO, HEAR, COUNT, SAY };
+enum { WAIT, GO, SAY, SAY_EPOCH };
 
 static int on_message(noh_turn *t, const noh_msg *m)
 {
@@ -28,33 +31,54 @@ static int on_message(noh_turn *t, const noh_msg *m)
 		return noh_answer(t, *kept, NOH_OK, "went", 4);
 	case SAY:
 		return noh_publish(t, "news", m->body, m->len);
+	case SAY_EPOCH: {                        /* its record is not in a frame before this one */
+		struct sched_journal *j = &noh_turn_box(t)->sched.journal;
+		char text[32];
+		int n = sprintf(text, "%010llu", (unsigned long long)j->epoch(j->arg));
+
+		kept->bits++;
+		return noh_publish(t, "news", text, (size_t)n);
+	}
 	}
 	return NOH_EKIND;
 }
 
 static atomic_u64 heard;
 static char heard_text[64];
+static pthread_mutex_t heard_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool heard_last(const char *text)
+{
+	bool same;
+
+	pthread_mutex_lock(&heard_lock);
+	same = strcmp(heard_text, text) == 0;
+	pthread_mutex_unlock(&heard_lock);
+	return same;
+}
 
 static int on_hear(noh_turn *t, const noh_msg *m)
 {
+	pthread_mutex_lock(&heard_lock);
 	snprintf(heard_text, sizeof heard_text, "%s %.*s", noh_channel(t, m) ? noh_channel(t, m) : "-", (int)m->len,
 		 (const char *)m->body);
+	pthread_mutex_unlock(&heard_lock);
 	add_seq_cst(&heard, 1);
 	return NOH_OK;
 }
 
-static const noh_kind slow_kinds[] = { { .name = "wait" }, { .name = "go" }, { .name = "hear" }, { .name = "count" },
-				       { .name = "say" } };
+static const noh_kind slow_kinds[] = { { .name = "wait" }, { .name = "go" }, { .name = "say" },
+				       { .name = "say_epoch" } };
 static const noh_kind ear_kinds[] = { { .name = "event" }, { .name = "mail", .flags = NOH_KIND_PERSONAL } };
 static const noh_topic ear_topics[] = { { "news", 0 } };
 static const noh_type slow = { .name = "slow", .state_size = sizeof(noh_promise), .on_message = on_message,
-			       .kinds = slow_kinds, .kind_count = 5 };
+			       .kinds = slow_kinds, .kind_count = 4 };
 static const noh_type ear = { .name = "ear", .on_message = on_hear, .kinds = ear_kinds, .kind_count = 2,
 			      .topics = ear_topics, .topic_count = 1 };
 
 /* ── a server ── */
 
-static struct { noh_box *box; char path[100]; int io; unsigned workers; noh_listen_options more; } server;
+static struct { noh_box *box; char path[100]; int io; unsigned workers; noh_listen_options more; const char *dir; } server;
 
 static void serve(void)
 {
@@ -62,6 +86,7 @@ static void serve(void)
 	noh_options box = kit_options(server.workers);
 
 	snprintf(server.path, sizeof server.path, "/tmp/noh-pubsub-%d.sock", (int)getpid());
+	box.dir = server.dir;
 	o.resp_port = -1;
 	o.unix_path = server.path;
 	o.io = server.io;
@@ -503,7 +528,7 @@ static void actors_and_clients_hear_each_other(void)
 	HEARS(p, ":2\r\n*2\r\n$4\r\nnews\r\n:2\r\n");
 	HEARS(c, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n");
 	EXPECT(reaches(&heard, 1));
-	EXPECT(strcmp(heard_text, "news hi") == 0);
+	EXPECT(heard_last("news hi"));
 	/* An actor's turn, and a thread. */
 	say(p, "ACTOR.SEND slow:1 say ho\r\n");
 	HEARS(p, "+OK\r\n");
@@ -518,7 +543,7 @@ static void actors_and_clients_hear_each_other(void)
 	HEARS(p, ":2\r\n");
 	HEARS(c, "*3\r\n$7\r\nmessage\r\n$20\r\nactor.personal.ear.2\r\n$3\r\nyou\r\n");
 	EXPECT_EQ(load_seq_cst(&heard), 4);      /* answered when its turn is over */
-	EXPECT(strcmp(heard_text, "- you") == 0);
+	EXPECT(heard_last("- you"));
 	EXPECT_EQ(status_of(server.box, "ear:2").life, NOH_ACTIVE);
 	say(p, "PUBLISH actor.personal.slow.2 x\r\nPUBLISH actor.personal.none.2 x\r\nPUBLISH actor.personal.ear. x\r\n");
 	HEARS(p, ":0\r\n:0\r\n:0\r\n");
@@ -526,6 +551,40 @@ static void actors_and_clients_hear_each_other(void)
 	hang_up(c);
 	hang_up(p);
 	unserve();
+}
+
+/* What a client is told of a turn is on disk: P5 for pushes. */
+static void a_push_waits_for_the_disk(void)
+{
+	struct client *c[4];
+	char dir[256];
+
+	server.dir = fresh_dir(dir, sizeof dir);
+	serve();
+	for (int i = 0; i < 4; i++) {
+		c[i] = dial();
+		say(c[i], "SUBSCRIBE news\r\n");
+		HEARS(c[i], SUB("9\r\nsubscribe", "$4\r\nnews", "1"));
+	}
+	for (int k = 0; k < 50; k++) {
+		EXPECT_EQ(noh_send(server.box, "slow:1", SAY_EPOCH, NULL, 0), NOH_OK);
+		for (int i = 0; i < 4; i++) {
+			uint64_t durable, epoch;
+
+			HEARS(c[i], "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$10\r\n");
+			while (c[i]->len < 12 && more(c[i], SOON))
+				;
+			durable = load_acquire(&server.box->sched.durable);
+			epoch = strtoull(c[i]->bytes, NULL, 10);
+			EXPECT(epoch > 0 && durable >= epoch);
+			used(c[i], 12);
+		}
+	}
+	for (int i = 0; i < 4; i++)
+		hang_up(c[i]);
+	unserve();
+	server.dir = NULL;
+	remove_dir(dir);
 }
 
 /* ── all of it, on both backends ── */
@@ -536,7 +595,7 @@ static void actors_and_clients_hear_each_other(void)
 	X(a_push_never_overtakes_a_reply) X(what_was_asked_before_a_publish_is_done_before_it)              \
 	X(every_listener_hears_everything_in_order) X(who_hangs_up_listens_no_more)                         \
 	X(a_slow_listener_is_cut_off) X(what_a_client_can_make_grow_has_a_limit) X(others_see_who_listens)  \
-	X(actors_and_clients_hear_each_other)
+	X(actors_and_clients_hear_each_other) X(a_push_waits_for_the_disk)
 #define ON(backend, number, test)                                                                           \
 	static void backend##_##test(void)                                                                  \
 	{                                                                                                   \
@@ -560,4 +619,5 @@ TEST_MAIN(
 	OF(a_slow_listener_is_cut_off, "P8 P11"),
 	OF(what_a_client_can_make_grow_has_a_limit, "P11"),
 	OF(others_see_who_listens, ""),
-	OF(actors_and_clients_hear_each_other, "TB-04 RT-05 RT-11"))
+	OF(actors_and_clients_hear_each_other, "TB-04 RT-05 RT-11"),
+	OF(a_push_waits_for_the_disk, "P5"))
