@@ -185,6 +185,7 @@ static void an_actor_in_storage_is_not_woken(void)
 	EXPECT(reaches(&heard, 1));
 	EXPECT_EQ(noh_deactivate(box, "ear:1", false, SOON), NOH_OK);
 	EXPECT_EQ(publish(box, "ticks", "two"), 0);
+	EXPECT_EQ(topics_count(&box->sched.topics, false), 0);
 	EXPECT_EQ(status_of(box, "ear:1").life, NOH_NOT_ACTIVE);
 	EXPECT_EQ(noh_activate(box, "ear:1", SOON), NOH_OK);      /* and comes back to what is said then */
 	EXPECT_EQ(publish(box, "ticks", "three"), 1);

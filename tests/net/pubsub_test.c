@@ -7,7 +7,9 @@
 
 #include "noh_actors.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@
 
 /* ── an actor that answers when it is told to, and one that hears ── */
 
-enum { WAIT, GO, SAY, SAY_EPOCH };
+enum { WAIT, GO, SAY, SAY_EPOCH, SAY_NEXT };
 
 static int on_message(noh_turn *t, const noh_msg *m)
 {
@@ -31,6 +33,11 @@ static int on_message(noh_turn *t, const noh_msg *m)
 		return noh_answer(t, *kept, NOH_OK, "went", 4);
 	case SAY:
 		return noh_publish(t, "news", m->body, m->len);
+	case SAY_NEXT: {
+		char text[32];
+
+		return noh_publish(t, "n", text, (size_t)sprintf(text, "%07u", (unsigned)kept->bits++));
+	}
 	case SAY_EPOCH: {                        /* its record is not in a frame before this one */
 		struct sched_journal *j = &noh_turn_box(t)->sched.journal;
 		char text[32];
@@ -68,17 +75,29 @@ static int on_hear(noh_turn *t, const noh_msg *m)
 }
 
 static const noh_kind slow_kinds[] = { { .name = "wait" }, { .name = "go" }, { .name = "say" },
-				       { .name = "say_epoch" } };
+				       { .name = "say_epoch" }, { .name = "say_next" } };
 static const noh_kind ear_kinds[] = { { .name = "event" }, { .name = "mail", .flags = NOH_KIND_PERSONAL } };
 static const noh_topic ear_topics[] = { { "news", 0 } };
 static const noh_type slow = { .name = "slow", .state_size = sizeof(noh_promise), .on_message = on_message,
-			       .kinds = slow_kinds, .kind_count = 4 };
+			       .kinds = slow_kinds, .kind_count = 5, .full_mode = NOH_BLOCK };
 static const noh_type ear = { .name = "ear", .on_message = on_hear, .kinds = ear_kinds, .kind_count = 2,
 			      .topics = ear_topics, .topic_count = 1 };
 
 /* ── a server ── */
 
-static struct { noh_box *box; char path[100]; int io; unsigned workers; noh_listen_options more; const char *dir; } server;
+static struct { noh_box *box; char path[100]; int io; unsigned workers; noh_listen_options more; const char *dir; int port; unsigned dialled; } server;
+
+/* One that is free at this moment. */
+static int free_port(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof at;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	EXPECT(bind(fd, (struct sockaddr *)&at, len) == 0 && getsockname(fd, (struct sockaddr *)&at, &len) == 0);
+	(void)close(fd);
+	return ntohs(at.sin_port);
+}
 
 static void serve(void)
 {
@@ -87,7 +106,7 @@ static void serve(void)
 
 	snprintf(server.path, sizeof server.path, "/tmp/noh-pubsub-%d.sock", (int)getpid());
 	box.dir = server.dir;
-	o.resp_port = -1;
+	o.resp_port = server.port = free_port();
 	o.unix_path = server.path;
 	o.io = server.io;
 	server.box = kit_open(&box, TYPES(noh_counter_type(), &slow, &ear));
@@ -104,14 +123,19 @@ static void unserve(void)
 
 struct client { int fd; size_t len; char bytes[1 << 16]; };
 
+/* By TCP, where workers take turns, and now and then by the Unix socket. */
 static struct client *dial(void)
 {
 	struct client *c = calloc(1, sizeof *c);
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct sockaddr_un local = { .sun_family = AF_UNIX };
+	struct sockaddr_in tcp = { .sin_family = AF_INET, .sin_port = htons((uint16_t)server.port),
+				   .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	bool near = server.dialled++ % 4 == 0;
 
-	snprintf(at.sun_path, sizeof at.sun_path, "%s", server.path);
-	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	EXPECT_EQ(connect(c->fd, (struct sockaddr *)&at, sizeof at), 0);
+	snprintf(local.sun_path, sizeof local.sun_path, "%s", server.path);
+	c->fd = socket(near ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	EXPECT_EQ(near ? connect(c->fd, (struct sockaddr *)&local, sizeof local)
+		       : connect(c->fd, (struct sockaddr *)&tcp, sizeof tcp), 0);
 	return c;
 }
 
@@ -302,7 +326,8 @@ static void a_push_never_overtakes_a_reply(void)
 	unserve();
 }
 
-/* Who hears of it finds it done, on whatever connection he looks. */
+/* What one connection sends to an actor and publishes to it comes in that order; who hears of something finds it
+ * done, on whatever connection he looks. */
 static void what_was_asked_before_a_publish_is_done_before_it(void)
 {
 	struct client *c, *p, *r;
@@ -311,6 +336,14 @@ static void what_was_asked_before_a_publish_is_done_before_it(void)
 	c = dial();
 	p = dial();
 	r = dial();
+	EXPECT_EQ(noh_activate(server.box, "ear:1", SOON), NOH_OK);
+	for (uint64_t i = 1; i <= 20; i++) {
+		store_seq_cst(&heard, 0);
+		say(p, "ACTOR.SEND ear:1 event first\r\nPUBLISH news second\r\n");
+		HEARS(p, "+OK\r\n:1\r\n");
+		EXPECT(reaches(&heard, 2));
+		EXPECT(heard_last("news second"));
+	}
 	say(c, "SUBSCRIBE done\r\n");
 	HEARS(c, SUB("9\r\nsubscribe", "$4\r\ndone", "1"));
 	for (int i = 10; i < 60; i++) {
@@ -389,6 +422,48 @@ static void every_listener_hears_everything_in_order(void)
 	server.workers = 2;
 }
 
+#define MOUTHS 8
+#define WORDS 100
+#define WORD "ACTOR.SEND slow:1 say_next x\r\n"
+
+/* Its turns run where its messages come in, so it speaks now on this worker, now on that. */
+static void an_actor_that_moves_is_heard_in_order(void)
+{
+	struct client *ears[EARS], *p[MOUTHS];
+
+	serve();
+	for (int i = 0; i < EARS; i++) {
+		ears[i] = dial();
+		say(ears[i], "SUBSCRIBE n\r\n");
+		HEARS(ears[i], SUB("9\r\nsubscribe", "$1\r\nn", "1"));
+	}
+	for (int i = 0; i < MOUTHS; i++)
+		p[i] = dial();
+	for (int round = 0; round < 40; round++) {
+		for (int w = 0; w < WORDS; w += 5)
+			for (int i = 0; i < MOUTHS; i++)
+				say(p[i], "%s%s%s%s%s", WORD, WORD, WORD, WORD, WORD);
+		for (int i = 0; i < MOUTHS; i++)
+			for (int w = 0; w < WORDS; w++)
+				HEARS(p[i], "+OK\r\n");
+		for (int e = 0; e < EARS; e++)
+			for (int w = 0; w < MOUTHS * WORDS; w++) {
+				HEARS(ears[e], "*3\r\n$7\r\nmessage\r\n$1\r\nn\r\n$7\r\n");
+				while (ears[e]->len < 9 && more(ears[e], SOON))
+					;
+				ears[e]->bytes[7] = 0;
+				if (!EXPECT_EQ(atoi(ears[e]->bytes), round * MOUTHS * WORDS + w))
+					break;
+				used(ears[e], 9);
+			}
+	}
+	for (int i = 0; i < EARS; i++)
+		hang_up(ears[i]);
+	for (int i = 0; i < MOUTHS; i++)
+		hang_up(p[i]);
+	unserve();
+}
+
 static bool nobody_listens(void *arg)
 {
 	struct client *p = arg;
@@ -434,6 +509,7 @@ static void a_slow_listener_is_cut_off(void)
 
 	server.more = (noh_listen_options){ .max_subscriber_bytes = 128 << 10 };
 	serve();
+	server.dialled = 0;              /* by the Unix socket: TCP's own buffers would hold all of it */
 	lazy = dial();
 	good = dial();
 	p = dial();
@@ -595,7 +671,7 @@ static void a_push_waits_for_the_disk(void)
 	X(a_push_never_overtakes_a_reply) X(what_was_asked_before_a_publish_is_done_before_it)              \
 	X(every_listener_hears_everything_in_order) X(who_hangs_up_listens_no_more)                         \
 	X(a_slow_listener_is_cut_off) X(what_a_client_can_make_grow_has_a_limit) X(others_see_who_listens)  \
-	X(actors_and_clients_hear_each_other) X(a_push_waits_for_the_disk)
+	X(actors_and_clients_hear_each_other) X(a_push_waits_for_the_disk) X(an_actor_that_moves_is_heard_in_order)
 #define ON(backend, number, test)                                                                           \
 	static void backend##_##test(void)                                                                  \
 	{                                                                                                   \
@@ -620,4 +696,5 @@ TEST_MAIN(
 	OF(what_a_client_can_make_grow_has_a_limit, "P11"),
 	OF(others_see_who_listens, ""),
 	OF(actors_and_clients_hear_each_other, "TB-04 RT-05 RT-11"),
-	OF(a_push_waits_for_the_disk, "P5"))
+	OF(a_push_waits_for_the_disk, "P5"),
+	OF(an_actor_that_moves_is_heard_in_order, "P3"))
