@@ -144,6 +144,13 @@ void command_run(struct call *c)
 		return;
 	struct session *s = call_session(c);
 
+	if (__builtin_expect((s->channels | s->patterns) != 0, 0) && s->proto == 2 &&
+	    !(command->flags & COMMAND_LISTENER)) {
+		out_error(call_out(c), "Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+			  "are allowed in this context", command->name);
+		return;
+	}
+
 	c->command = s->last = command;
 	if (s->calls) {
 		atomic_u64 *calls = &s->calls[command_index(command)];

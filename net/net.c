@@ -34,6 +34,7 @@ bool net_open(struct server *s, uint32_t worker)
 	option_limits(n);
 	pthread_mutex_init(&n->roll, NULL);
 	n->awaits = s->door.awaits(s->door.box, worker);
+	n->epoch = s->door.epoch(s->door.box, worker);
 	store_relaxed(n->awaits, UINT64_MAX);
 	store_relaxed(&n->shown.idle, 1);
 	n->now_ms = s->door.now_ns(s->door.box) / 1000000u;
@@ -56,6 +57,7 @@ void net_close(struct net *n)
 {
 	if (n->io)
 		n->io->ops->close(n->io);
+	n->epoch = NULL;                 /* no thread runs any more */
 	conns_close(n);
 	slots_close(n);
 	for (struct late *l = load_relaxed(&n->late), *next; l; l = next) {
@@ -63,6 +65,9 @@ void net_close(struct net *n)
 		mem_free(l, sizeof *l + l->len);
 	}
 	out_close(&n->scratch);
+	out_close(&n->own);
+	out_close(&n->event);
+	out_close(&n->matched);
 	mem_free(n->argv, n->argv_room * sizeof *n->argv);
 	mem_free(n->calls, command_total() * sizeof *n->calls);
 	pthread_mutex_destroy(&n->roll);

@@ -16,6 +16,7 @@
 #define NOH_NET_NET_H
 
 #include "core/atomic.h"
+#include "core/topics.h"
 #include "net/call.h"
 #include "net/io.h"
 #include "net/session.h"
@@ -58,6 +59,11 @@ struct net_door {
 	uint64_t (*wall_ms)(void *box);
 	void (*log)(void *box, int level, const char *line);
 	atomic_u64 *durable;               /* epoch: what is due by then is on disk                 */
+	struct topics *topics;
+	ck_epoch_record_t *(*epoch)(void *box, uint32_t worker);
+	uint64_t (*publish)(void *box, uint32_t worker, const struct arg *channel, const struct arg *body);
+	bool (*personal)(void *box, const struct arg *channel, struct request *r);   /* r->id: room for an address */
+	void (*wake)(void *box, uint32_t worker);
 };
 
 struct accounts {
@@ -114,6 +120,8 @@ struct conn {
 	uint64_t         active_ms;        /* when it last said something                           */
 	uint64_t         took_ms;          /* when it last took something, or had nothing to take   */
 	uint64_t         partial_ms;       /* when the command began of which a part is here; 0: none */
+	struct subscriptions *subs;        /* pubsub.c; NULL: none                                  */
+	size_t           queued;           /* bytes of text that waits in its slots                 */
 	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
 	struct conn     *next_dead;
 	struct session   session;
@@ -148,7 +156,8 @@ struct asked {
 };
 
 /* From another thread: an answer; or, without a token, something else this worker is to do. */
-enum { LATE_KILL = 0, LATE_OPTION = 1, LATE_RESET = 2 };       /* status: due is the client's id; the value */
+enum { LATE_KILL = 0, LATE_OPTION = 1, LATE_RESET = 2,         /* status: due is the client's id; the value */
+       LATE_EVENT = 3 };                                       /* and, above these 8 bits, the channel's length */
 struct late {
 	struct late *next;
 	uint64_t     token, due;
@@ -158,7 +167,7 @@ struct late {
 };
 
 struct net_counts {
-	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out;
+	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out, pushed;
 };
 
 struct net {
@@ -181,9 +190,16 @@ struct net {
 	uint32_t       arrival_count;
 	uint64_t       bytes[ARRIVAL_BYTES / 8];
 	uint32_t       bytes_used;
+	size_t         reply_from;         /* of the command that runs: conn_reply_from             */
+	uint32_t       first_before, last_before;
 	struct out     scratch;            /* a reply that has to wait its turn                     */
 	uint64_t       reply_due;          /* what the reply of the command that runs tells is on disk then */
 	bool           muting;             /* what the running command asks for is not to be answered */
+	ck_epoch_record_t *epoch;          /* the worker's; NULL: nobody reads topics any more      */
+	struct conn   *running;            /* whose command runs; NULL: none                        */
+	struct out     own;                /* pushes for it: they follow its reply                  */
+	uint64_t       own_due;
+	struct out     event, matched;     /* a message as it is pushed; the same for a pattern     */
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
@@ -201,6 +217,8 @@ struct net {
 		atomic_u32 idle;           /* no command waits, nothing is to be sent               */
 	} shown;
 	alignas(CACHE_LINE) atomic_ptr late;       /* struct late; any thread                       */
+	atomic_u64     late_event_bytes;           /* of them, what is to be pushed                 */
+	atomic_u64     pushes_dropped;             /* any thread                                    */
 };
 
 /* ── server.c ── */
@@ -241,6 +259,16 @@ void slot_write(struct net *n, struct conn *c);        /* replies that are ready
 bool slots_open(struct net *n);
 void slots_close(struct net *n);
 
+bool net_push_late(struct net *n, struct late *l);     /* true: it was empty, so wake it        */
+
+/* ── pubsub.c ── */
+/* To all connections of all workers that have subscribed; self: the calling worker, UINT32_MAX: none. In an
+ * epoch section. topic: of the channel; NULL: there is none. Returns how many that are. */
+uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, const struct event *e);
+void pubsub_late(struct net *n, const struct late *l);
+void pubsub_settle(struct net *n);                     /* a command is over: what it pushed to its own client */
+void pubsub_forget(struct net *n, struct conn *c);     /* all its subscriptions                 */
+
 /* ── roll.c ── */
 void roll_kill(struct net *n, uint64_t id);
 
@@ -253,6 +281,7 @@ void option_late(struct net *n, const struct late *l);
 extern const struct io_handlers conn_handlers;
 struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen);     /* NULL: gone */
 void conn_run(struct net *n, struct conn *c);          /* commands out of its input, as long as it may */
+void conn_reply_from(struct net *n, struct conn *c);   /* those asked before were delivered in between */
 void conn_may_go_on(struct net *n, struct conn *c);    /* something it waited for has happened    */
 void conn_end(struct net *n, struct conn *c);          /* now */
 void conn_sweep(struct net *n);                        /* time-outs                              */

@@ -155,6 +155,7 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 			s->format(&c->out, parts, s->parts, s->tag);
 		else
 			out_bytes(&c->out, s->u.text.bytes, s->u.text.len);
+		c->queued -= s->format ? 0 : s->u.text.len;
 		if (c->out.len > before && c->out.bytes[before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
@@ -272,7 +273,7 @@ void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, c
 
 /* ── answers from other threads: a stack, taken whole ── */
 
-static bool push_late(struct net *n, struct late *l)
+bool net_push_late(struct net *n, struct late *l)
 {
 	void *top = load_relaxed(&n->late);
 
@@ -292,7 +293,7 @@ bool net_answer_late(struct net *n, uint64_t token, uint64_t due, int status, co
 			    .count = UINT32_MAX };
 	if (len)
 		memcpy(l->body, body, len);
-	return push_late(n, l);
+	return net_push_late(n, l);
 }
 
 bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts,
@@ -317,7 +318,7 @@ bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int stat
 			memcpy(at, parts[i].body, parts[i].len);
 		at += (parts[i].len + 7u) & ~7u;
 	}
-	return push_late(n, l);
+	return net_push_late(n, l);
 }
 
 uint32_t slot_take_late(struct net *n)
@@ -572,6 +573,7 @@ bool slot_text(struct net *n, struct conn *c)
 	if (!number)
 		return false;
 	s->u.text = n->scratch;
+	c->queued += s->u.text.len;
 	n->scratch = (struct out){ 0 };
 	s->state = SLOT_READY;
 	s->at_once = false;
@@ -761,6 +763,7 @@ void call_step(struct call *c, const struct request *requests, uint32_t count, f
 	int rc;
 
 	slot_deliver(n);
+	conn_reply_from(n, c->conn);
 	whole = new_slot(c, requests, count, format, tag);
 	if (!whole) {
 		no_memory(c);
