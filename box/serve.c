@@ -5,9 +5,7 @@
  * the receive buffer (turn in place); if it is busy, the message waits in its mailbox.
  */
 #include "box/api.h"
-#define part net_part
 #include "net/net.h"
-#undef part
 #include "sched/birth.h"
 #include "sched/durable.h"
 #include "sched/events.h"
@@ -190,10 +188,10 @@ static void step_done(void *user, int status, const noh_part_answer *answers, si
 	uint32_t owner = token_worker(st->token);
 	struct net *n = load_acquire(&box->server->nets[owner]);
 	struct worker *self = sched_self();
-	struct net_part parts[NOH_STEP_PARTS];
+	struct reply_part parts[NOH_STEP_PARTS];
 
 	for (size_t i = 0; i < count; i++)
-		parts[i] = (struct net_part){ status < 0 && answers[i].status == NOH_OK ? status : answers[i].status,
+		parts[i] = (struct reply_part){ status < 0 && answers[i].status == NOH_OK ? status : answers[i].status,
 					      (uint32_t)answers[i].len, answers[i].body };
 	if (self && self->fixed.sched == &box->sched && self->fixed.index == owner)
 		net_answer_parts(n, st->token, 0, status, parts, (uint32_t)count);

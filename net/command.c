@@ -284,7 +284,7 @@ void requests_close(struct request *requests, uint32_t n, struct request *inside
 		mem_free(requests, (size_t)n * sizeof *requests);
 }
 
-bool out_failed(struct out *o, const struct part *parts, uint32_t n, uint32_t len)
+bool out_failed(struct out *o, const struct reply_part *parts, uint32_t n, uint32_t len)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		bool answered = parts[i].status == NOH_OK || parts[i].status == NOH_REFUSED;

@@ -83,7 +83,7 @@ void requests_close(struct request *requests, uint32_t n, struct request *inside
 
 /* The first of the parts that has no answer (a refusal is one) of `len` bytes or more, as an error; true if there
  * was one. */
-bool out_failed(struct out *o, const struct part *parts, uint32_t n, uint32_t len);
+bool out_failed(struct out *o, const struct reply_part *parts, uint32_t n, uint32_t len);
 
 /* By file: command_conn.c, _client.c, _command.c, _info.c, _config.c, _counter.c, _keys.c, _scan.c, _inventory.c,
  * _actor.c, _pubsub.c. */

@@ -427,12 +427,12 @@ void conn_run(struct net *n, struct conn *c)
 	size_t used = 0, before;
 	bool cut = true;
 
-	slot_deliver(n);                         /* requests may point into the input that is about to move */
+	request_deliver(n);                         /* requests may point into the input that is about to move */
 	if (c->in_len) {
 		do {                             /* delivered, they may be answered already: then there is room for more */
 			before = used;
 			used += run(n, c, c->in + used, c->in_len - used, &cut);
-			slot_deliver(n);
+			request_deliver(n);
 		} while (cut && used > before && may_run(n, c));
 		drop_input(c, used);
 		if (used)
@@ -485,7 +485,7 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 	count_one(&n->shown.counts.bytes_in, len);
 	c->active_ms = n->now_ms;
 	if (c->in_len || !may_run(n, c)) {
-		slot_deliver(n);
+		request_deliver(n);
 		if (!keep_input(c, bytes, len)) {
 			conn_end(n, c);
 			return;
@@ -524,7 +524,7 @@ static void on_sent(void *user, struct io_socket *s, bool ok)
 
 static void on_settle(void *user)
 {
-	slot_deliver(user);
+	request_deliver(user);
 }
 
 const struct io_handlers conn_handlers = {

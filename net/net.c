@@ -86,7 +86,7 @@ static uint32_t retry_stalled(struct net *n)
 
 		if (!c || !(c->flags & CONN_STALLED))
 			continue;
-		done += slot_retry(n, c);
+		done += request_retry(n, c);
 		if (!(c->flags & CONN_STALLED))
 			conn_may_go_on(n, c);
 	}
@@ -114,7 +114,7 @@ uint32_t net_read(struct net *n)
 	if (n->backlog_count)
 		work += conn_run_backlog(n);
 	work += n->io->ops->poll(n->io);
-	slot_deliver(n);
+	request_deliver(n);
 	if (__builtin_expect(n->stalled != 0, 0))
 		work += retry_stalled(n);
 	if (n->now_ms >= n->sweep_ms)
@@ -150,7 +150,7 @@ uint32_t net_write(struct net *n)
 void net_submit(struct net *n)
 {
 	(void)n->io->ops->poll(n->io);
-	slot_deliver(n);
+	request_deliver(n);
 }
 
 bool net_pending(struct net *n)

@@ -147,10 +147,10 @@ struct asked {
 	uint32_t   index;
 	uint32_t   parts, missing;
 	uint64_t   until_ms;
-	struct part one;                   /* parts == 1; body: inside, or an allocation            */
+	struct reply_part one;                   /* parts == 1; body: inside, or an allocation            */
 	union {
 		uint64_t     inside[SLOT_INLINE / 8];
-		struct part *many;         /* parts != 1: their bodies are allocations              */
+		struct reply_part *many;         /* parts != 1: their bodies are allocations              */
 		struct out   text;
 	} u;
 };
@@ -244,18 +244,22 @@ void net_wake(struct net *n);
 #define TOKEN_NET (UINT64_C(1) << 63)
 static inline uint32_t token_worker(uint64_t token) { return (uint32_t)token >> 21 & 1023; }
 void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
-void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts, uint32_t count);
+void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts, uint32_t count);
 /* From another thread; true: wake the worker. Out of memory: the answer is lost, and TIMEOUT will tell. */
 bool net_answer_late(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
-bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts,
+bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts,
 			   uint32_t count);
 uint32_t slot_take_late(struct net *n);
-void slot_deliver(struct net *n);                      /* what has arrived, to the door         */
-uint32_t slot_retry(struct net *n, struct conn *c);    /* what was held                         */
 bool slot_text(struct net *n, struct conn *c);         /* scratch becomes a reply that waits its turn */
 void slot_expire(struct net *n, struct conn *c);       /* who has waited too long               */
 void slot_abandon(struct net *n, struct conn *c);      /* its client is gone                    */
 void slot_write(struct net *n, struct conn *c);        /* replies that are ready, as far as they go in order */
+uint32_t slot_take(struct net *n, struct conn *c);     /* 0: no memory                          */
+void slot_give(struct net *n, uint32_t number);
+void slot_enqueue(struct net *n, struct conn *c, uint32_t number);     /* the last of its connection's */
+void slot_ready(struct net *n, uint32_t number);       /* its answer is there                   */
+uint64_t slot_token(struct net *n, uint32_t number);
+uint32_t slot_of(struct net *n, uint64_t token);       /* 0: nobody waits for it any more       */
 bool slots_open(struct net *n);
 void slots_close(struct net *n);
 
@@ -268,6 +272,11 @@ uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, co
 void pubsub_late(struct net *n, const struct late *l);
 void pubsub_settle(struct net *n);                     /* a command is over: what it pushed to its own client */
 void pubsub_forget(struct net *n, struct conn *c);     /* all its subscriptions                 */
+
+/* ── request.c ── */
+void request_deliver(struct net *n);                   /* what has arrived, to the door         */
+uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
+void request_abandon(struct net *n, struct conn *c);
 
 /* ── roll.c ── */
 void roll_kill(struct net *n, uint64_t id);

@@ -447,7 +447,7 @@ void fake_run(const char *line)
 	free(text);
 }
 
-void fake_answer(const struct part *parts, uint32_t n)
+void fake_answer(const struct reply_part *parts, uint32_t n)
 {
 	fake.format(&fake.out, parts, n, fake.tag);
 }
