@@ -34,13 +34,14 @@ struct arrival {
 	uint32_t    slot;
 	uint8_t     op;                    /* enum request_op                                       */
 	uint8_t     named;                 /* enum request_type                                     */
+	bool        final;                 /* the door's: NOH_FULL is the answer, its type does not block */
 };
 #define ARRIVALS 128                       /* delivered together                                    */
 #define ARRIVAL_BYTES 32768                /* their addresses, keys and small bodies                */
 #define ARRIVAL_SMALL 512                  /* a larger body is delivered before its command returns */
 
-/* How requests reach actors: box/ gives it. deliver: NOH_OK: the answer will come, or came. NOH_FULL (of a
- * mailbox that blocks) and NOH_ENOMEM (over the memory budget): not now, try again. Anything else is an answer by
+/* How requests reach actors: box/ gives it. deliver: NOH_OK: the answer will come, or came. NOH_FULL (unless
+ * it says that it is final) and NOH_ENOMEM (over the memory budget): not now, try again. Anything else is an answer by
  * itself. */
 struct net_door {
 	void *box;
@@ -102,7 +103,8 @@ struct conn {
 	size_t           released;         /* of it, what may leave                                 */
 	struct mark     *marks;            /* of the rest, what it waits for                        */
 	uint32_t         mark_count, mark_room;
-	struct out       flying;           /* being sent                                            */
+	struct out       flying;           /* being sent, a piece at a time                         */
+	size_t           flown, piece;     /* of it: gone; on its way                               */
 	char            *in;               /* input that was not run yet; NULL: none                */
 	uint32_t         in_len, in_room;
 	struct held     *held, **held_end; /* requests that were refused for now                    */
