@@ -11,10 +11,13 @@
 #include <string.h>
 
 #define KEPT_BYTES 4096            /* a larger buffer is given back when it is empty */
+#define STRICT_BYTES 16384         /* not taken by a client that has not said who it is */
 #define PIECE_BYTES 65536          /* sent at once: whoever takes that much within timeout_ms is not too slow */
 
 bool conn_output_full(const struct net *n, const struct conn *c)
 {
+	if (c->session.role == SESSION_NOBODY && c->out.len + c->flying.len - c->flown >= STRICT_BYTES)
+		return true;
 	return c->out.len + c->flying.len - c->flown >= n->o.max_output_bytes;
 }
 

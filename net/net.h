@@ -130,6 +130,7 @@ struct asked {
 	uint16_t   conn_gen;
 	uint8_t    state;
 	bool       at_once;                /* does not wait for the disk                            */
+	bool       orphan;                 /* its client is gone                                    */
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
 	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
@@ -172,6 +173,8 @@ struct net {
 	struct conn   *dead;               /* to be freed at the end of the pass                    */
 	struct asked   *slots;              /* 0 is nobody's                                         */
 	uint32_t       slot_room, slot_free, slots_waiting;
+	uint32_t       orphans;            /* of those that wait: their clients are gone            */
+	uint64_t       orphan_ms;          /* when to look at their time-outs next                  */
 	uint32_t      *dirty, *gated, *backlog;            /* numbers; each as long as conns        */
 	uint32_t       dirty_count, gated_count, backlog_count;
 	struct arrival arrivals[ARRIVALS];
@@ -191,6 +194,7 @@ struct net {
 	uint32_t       partial;            /* with a part of a command                              */
 	uint32_t       sending;            /* with a send under way                                 */
 	bool           unlistened;
+	bool           starved;            /* accepts nobody for want of descriptors, until the next sweep */
 	struct {
 		struct net_counts counts;
 		atomic_u64 connections;
@@ -203,6 +207,7 @@ struct net {
 int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
 void server_close(struct server *s);                   /* no worker runs any more */
 int  server_set_accounts(struct server *s, const noh_account *list, size_t count);
+bool server_has_accounts(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
@@ -233,6 +238,7 @@ uint32_t slot_retry(struct net *n, struct conn *c);    /* what was held         
 bool slot_text(struct net *n, struct conn *c);         /* scratch becomes a reply that waits its turn */
 void slot_expire(struct net *n, struct conn *c);       /* who has waited too long               */
 void slot_abandon(struct net *n, struct conn *c);      /* its client is gone                    */
+void slot_expire_orphans(struct net *n);               /* nothing is on its way to the door     */
 void slot_write(struct net *n, struct conn *c);        /* replies that are ready, as far as they go in order */
 bool slots_open(struct net *n);
 void slots_close(struct net *n);
