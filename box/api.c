@@ -3,6 +3,8 @@
  * Every function here borrows a port (sched.h) for its sends, and gives it back before it blocks.
  */
 #include "box/api.h"
+#include "sched/durable.h"
+#include "sched/image.h"
 
 #include <string.h>
 
@@ -343,7 +345,7 @@ static int look_up(struct port *p, const char *address, struct cell **c, uint32_
 /* A message is on its way to an actor that has not begun yet: it is activating. */
 static noh_life life_of(struct cell *c)
 {
-	noh_life life = (noh_life)(load_relaxed(&c->life) & ~LIFE_HELD);
+	noh_life life = cell_life(c);
 
 	if (life == NOH_NOT_ACTIVE && mb_state(load_acquire(&c->mailbox.word)) != MB_IDLE)
 		return NOH_ACTIVATING;
@@ -391,7 +393,8 @@ const char *noh_life_name(noh_life life)
 	return "unknown";
 }
 
-static bool is_stored(noh_box *box, const struct address *a, struct type *t)
+/* Also raises *due. */
+static bool is_stored(noh_box *box, const struct address *a, struct type *t, uint64_t *due)
 {
 	uint64_t hash = address_hash(a, box->sched.seed);
 	char text[ADDRESS_MAX + 1];
@@ -407,11 +410,29 @@ static bool is_stored(noh_box *box, const struct address *a, struct type *t)
 	if (store_load(store, text, (size_t)t->name_len + 1 + a->id_len, hash, &stored) !=
 	    NOH_OK)
 		return false;
+	if (stored.due > *due)
+		*due = stored.due;
+	bool kept = !stored.gone && image_is_kept(stored.image, stored.len);
+
 	mem_free(stored.image, stored.len);
-	return !stored.gone;
+	return kept;
+}
+
+uint64_t api_due_now(noh_box *box)
+{
+	struct sched_journal *j = &box->sched.journal;
+
+	return j->arg ? j->epoch(j->arg) : 0;
 }
 
 int noh_get_status(noh_box *box, const char *address, noh_status *status)
+{
+	uint64_t due;
+
+	return api_status(box, address, status, &due);
+}
+
+int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *due)
 {
 	struct sched *s = &box->sched;
 	struct address a;
@@ -419,9 +440,11 @@ int noh_get_status(noh_box *box, const char *address, noh_status *status)
 	struct cell *c = NULL;
 	struct port *p;
 	uint32_t gen;
+	uint8_t life = 0;
 	int rc = load_acquire(&box->phase) == BOX_RUNNING ? NOH_OK : api_running(box);
 
 	memset(status, 0, sizeof *status);
+	*due = 0;
 	if (rc != NOH_OK)
 		return rc;
 	p = sched_port(s);
@@ -431,18 +454,30 @@ int noh_get_status(noh_box *box, const char *address, noh_status *status)
 		uint64_t now_ds = clock_now_ns(&s->clock) / 100000000u;
 		uint32_t last = load_relaxed(&c->last_active);
 
+		life = load_acquire(&c->life);
+		if (sched_is_durable(s))
+			*due = load_acquire(body_due(c->body));
 		status->life = life_of(c);
 		status->mailbox_size = mailbox_depth(&c->mailbox);
 		status->idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
 	}
 	epoch_leave(&p->epoch);
 	sched_port_done(p);
-	if (rc == NOH_OK)
-		status->stored = is_stored(box, &a, t);
+	if (rc == NOH_OK) {
+		status->stored = is_stored(box, &a, t, due);
+		status->exists = life & LIFE_KNOWN ? (life & LIFE_THERE) != 0 : status->stored;
+	}
 	return rc;
 }
 
 int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
+{
+	uint64_t due;
+
+	return api_list(box, type, cursor, entries, count, &due);
+}
+
+int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due)
 {
 	struct sched *s = &box->sched;
 	struct type *only = type ? sched_find_type(s, type, strlen(type)) : NULL;
@@ -450,6 +485,7 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 	size_t   got = 0;
 	struct port *p;
 
+	*due = 0;
 	if (load_acquire(&box->phase) != BOX_RUNNING)
 		return api_running(box);
 	if (type && !only)
@@ -461,11 +497,13 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 		struct cell *c = cell_at(s, (uint32_t)n);
 		uint64_t word = load_acquire(&c->mailbox.word);
 
-		if (mb_state(word) == MB_DEAD || load_relaxed(&c->life) == NOH_NOT_ACTIVE ||
+		if (mb_state(word) == MB_DEAD || cell_life(c) == NOH_NOT_ACTIVE ||
 		    (only && cell_type(s, c) != only))
 			continue;
 		entries[got].ref = ref_make((uint32_t)n, load_relaxed(&c->mailbox.gen));
-		entries[got].life = (noh_life)(load_relaxed(&c->life) & ~LIFE_HELD);
+		entries[got].life = cell_life(c);
+		if (sched_is_durable(s) && load_acquire(body_due(c->body)) > *due)
+			*due = load_acquire(body_due(c->body));
 		cell_address(s, c, entries[got++].address);
 	}
 	epoch_leave(&p->epoch);

@@ -69,7 +69,7 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	p = sched_port(s);
 	epoch_enter(&p->epoch);
 	turn.cell = sched_find(p, &a, turn.type, address_hash(&a, s->seed), &gen);
-	if (turn.cell && load_acquire(&turn.cell->life) == NOH_ACTIVE)
+	if (turn.cell && (load_acquire(&turn.cell->life) & (LIFE_OF | LIFE_HELD)) == NOH_ACTIVE)
 		ok = copy_state(turn.type, turn.cell->body, state) && (at_once || shown(s, turn.cell));
 	epoch_leave(&p->epoch);
 	sched_port_done(p);
@@ -208,6 +208,8 @@ int noh_sync(noh_box *box, uint32_t timeout_ms)
 		return rc;
 	rc = journal_wait(box->disk.journal, journal_epoch(box->disk.journal),
 			  (uint64_t)timeout_ms * 1000000u);
+	if (rc != NOH_EDISK && load_acquire(&box->disk.failed))      /* the keeper's: the image, not the journal */
+		return error_set(NOH_EDISK, "the data directory failed; the log says how");
 	if (rc == NOH_ETIMEOUT)
 		return error_set(rc, "what has happened is not on disk after %u ms", timeout_ms);
 	return rc;

@@ -27,8 +27,10 @@ static struct type *type_of(noh_box *box, const struct arrival *a)
 	case TYPE_IN_ADDRESS:
 		break;
 	}
+	/* Anything out of the ordinary is looked at when it is delivered. */
 	colon = memchr(a->address, ':', a->address_len);
-	return colon ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
+	return colon && colon + 1 < a->address + a->address_len
+		       ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
 }
 
 static void prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n)
@@ -263,7 +265,20 @@ static int on_open(void *arg, uint32_t worker)
 	return 0;
 }
 
-static uint32_t on_read(void *arg, uint32_t worker) { return net_read(net_at(arg, worker)); }
+#define FEW_CLIENTS 2
+
+static uint32_t on_read(void *arg, uint32_t worker)
+{
+	struct worker *w = &((noh_box *)arg)->sched.workers[worker];
+	struct net *n = net_at(arg, worker);
+	uint32_t work = net_read(n);
+
+	/* A lone client that was just answered asks again soon: worth a longer look before sleeping. */
+	w->mine.crowded = load_relaxed(&n->shown.connections) > FEW_CLIENTS;
+	w->mine.answered |= work && !w->mine.crowded;
+	return work;
+}
+
 static uint32_t on_write(void *arg, uint32_t worker) { return net_write(net_at(arg, worker)); }
 static void on_submit(void *arg, uint32_t worker) { net_submit(net_at(arg, worker)); }
 static bool on_ready(void *arg, uint32_t worker) { return net_ready(net_at(arg, worker)); }
@@ -272,6 +287,22 @@ static void on_wait(void *arg, uint32_t worker, uint64_t ns) { net_wait(net_at(a
 static bool on_idle(void *arg) { return server_idle(((noh_box *)arg)->server); }
 
 /* ── what the network asks of the box: net.h ── */
+
+static int door_status(void *arg, const char *address, noh_status *status, uint64_t *due)
+{
+	return api_status(arg, address, status, due);
+}
+
+static int door_list(void *arg, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due)
+{
+	return api_list(arg, type, cursor, entries, count, due);
+}
+
+static int door_scan(void *arg, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
+		     uint64_t *due)
+{
+	return api_scan(arg, type, cursor, limit, each, user, due);
+}
 
 static atomic_u64 *door_awaits(void *arg, uint32_t worker)
 {
@@ -299,7 +330,8 @@ static void door_log(void *arg, int level, const char *line)
 
 int noh_listen(noh_box *box, const noh_listen_options *options)
 {
-	struct net_door door = { box, prepare, deliver, step, door_awaits, door_now_ns, door_wall_ms, door_log,
+	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_awaits,
+				 door_now_ns, door_wall_ms, door_log,
 				 &box->sched.durable };
 
 	if (load_relaxed(&box->phase) != BOX_OPEN)

@@ -363,12 +363,16 @@ NOH_API const char *noh_life_name(noh_life life);
 
 typedef struct noh_status {
 	noh_life life;
-	bool     stored;          /* a state is kept in storage                     */
+	bool     exists;          /* see noh_scan                                   */
+	bool     stored;          /* of that, something is kept outside the actor: what is active may
+				     be in the journal alone                        */
 	uint32_t mailbox_size;    /* waiting messages                               */
 	uint64_t idle_ms;         /* since its last turn, to 100 ms                 */
 } noh_status;
 
-/* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. */
+/* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. This, noh_list and
+ * noh_scan tell what is so now, and do not wait for the disk: what they told could still be lost in a crash of the next
+ * instant. noh_sync after them, before you act on it or tell others, and it cannot. */
 NOH_API int noh_get_status(noh_box *box, const char *address, noh_status *status);
 
 /* Active actors, of one type or (NULL) of all. Start with *cursor = 0; call until it is 0 again.
@@ -380,6 +384,30 @@ typedef struct noh_entry {
 } noh_entry;
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
 		     size_t *count);
+
+/* Actors that exist, active or not, of one registered type or (NULL) of all. An actor exists from its first turn that
+ * left something to keep (state, entries, schedules; of a durable type any turn with a record) until noh_erase; one
+ * that was only asked for its state does not. A type may take an actor for absent all the same (a counter past its
+ * time): that is its own matter.
+ *
+ * Start with *cursor = 0; call until it is 0 again. each() is told of every actor that exists from the first call to
+ * the last at least once, and of none that at no time in between exists; whoever comes or goes meanwhile is told or
+ * not. One that is folded into the image meanwhile, or was erased and came again shortly before, may be told twice.
+ * Looks at about limit actors (0: 100; at most 10 000) and at most some hundred more, so that one call may tell of
+ * fewer, also of none, and go on. A cursor is good for any type, any number of workers, and in the next run of the box
+ * on the same directory; if a stored part was begun (or tens of thousands of scans were under way at once) that part
+ * may begin anew.
+ *
+ * Does not block, takes time for limit actors and for reading memory the image is mapped to; each() may call whatever
+ * does not block. NOH_OK, NOH_ENOTYPE, NOH_EINVAL (no cursor of noh_scan's), NOH_ENOMEM and NOH_ECORRUPT (nobody was
+ * told, *cursor is as it was), NOH_ESTOPPED. */
+typedef struct noh_scanned {
+	const char *address;      /* len bytes and a NUL */
+	size_t      len;
+	bool        active;
+} noh_scanned;
+typedef void noh_scan_fn(void *user, const noh_scanned *actor);
+NOH_API int noh_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user);
 
 /* ── 5 inside a turn ─────────────────────────────────────────────────────────────────────────*/
 NOH_API noh_box    *noh_turn_box(noh_turn *turn);
@@ -453,6 +481,7 @@ NOH_API int noh_erase(noh_turn *turn);
  * undoes the whole step. NOH_REFUSED, or below zero if the answer is too long or there is no memory for it:
  * then that is the turn's failure. */
 NOH_API int noh_refuse(noh_turn *turn, const void *body, size_t len);
+NOH_API bool noh_in_step(noh_turn *turn);                /* this turn is part of a noh_step            */
 
 /* Give the failure a reason: return noh_fail(turn, "no such %s", name). */
 NOH_API int noh_fail(noh_turn *turn, const char *format, ...) NOH_PRINTF(2, 3);
@@ -512,6 +541,9 @@ typedef struct noh_type_stats {
 	uint64_t refused;             /* sends that were NOH_FULL                    */
 	uint64_t dropped_oldest, dropped_forced, dropped_stop, coalesced;
 	uint64_t activations, deactivations;
+	uint64_t existing;            /* actors that exist (noh_scan), active or not */
+	bool     counting;            /* a crash's tail is not counted yet: existing
+					 is about so; seconds, in the background     */
 } noh_type_stats;
 
 NOH_API int noh_get_stats(noh_box *box, noh_box_stats *stats);

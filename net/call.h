@@ -56,8 +56,9 @@ struct request {
 	bool        no_wait;       /* REQUEST_SEND with ACK none: answered before it is even accepted  */
 };
 
-/* The answer of one of them: status is NOH_OK or why there is none; body is aligned to 8. Without an answer it
- * is empty, or a sentence about this very case (noh_fail's, or what noh_why told). */
+/* The answer of one of them: status is NOH_OK, NOH_REFUSED (then it is noh_refuse's) or why there is none; body is
+ * aligned to 8. Without an answer it is empty, or a sentence about this very case (noh_fail's, or what noh_why
+ * told). */
 struct part {
 	int         status;
 	uint32_t    len;
@@ -82,6 +83,6 @@ void out_status(struct out *o, int status);
 /* The same of a part without an answer, with the sentence in its body, if it has one, instead of ours. */
 void out_part_status(struct out *o, const struct part *part);
 
-noh_box *call_box(struct call *c);       /* for what never blocks: noh_get_stats, noh_get_status, noh_list */
+noh_box *call_box(struct call *c);       /* for what never blocks and tells of no actor: noh_get_stats */
 
 #endif

@@ -418,6 +418,13 @@ static void format_mset(struct out *o, const struct part *parts, uint32_t n, str
 		out_simple(o, "OK");
 }
 
+bool step_too_big(struct call *c, uint32_t n)
+{
+	if (n > NOH_STEP_PARTS)
+		out_error(call_out(c), "-TOOBIG %u at one instant: at most %u in one command", n, NOH_STEP_PARTS);
+	return n > NOH_STEP_PARTS;
+}
+
 bool call_last_idem(struct call *c, uint32_t *argc, struct arg *key)
 {
 	*argc = c->argc;
@@ -430,7 +437,7 @@ bool call_last_idem(struct call *c, uint32_t *argc, struct arg *key)
 
 void cmd_mset(struct call *c)
 {
-	struct names names;
+	struct roster roster;
 	struct arg key;
 	uint32_t argc, n = 0;
 
@@ -442,29 +449,30 @@ void cmd_mset(struct call *c)
 	}
 	uint32_t pairs = (argc - 1) / 2;
 
-	if (!names_open(c, &names, pairs))
+	if (!roster_open(c, &roster, pairs))
 		return;
 	for (uint32_t i = 0; i < pairs; i++) {
 		const struct arg *k = &c->argv[1 + 2 * i];
 		int64_t value;
 
 		if (!read_value(c, k + 1, &value)) {
-			names_close(&names);
+			roster_close(&roster);
 			return;
 		}
-		uint32_t at = names_add(&names, k);           /* of a key named twice the last value counts */
+		uint32_t at = roster_add(&roster, k);           /* of a key named twice the last value counts */
 
 		if (at == n)
 			n++;
-		names.bodies[at].value = value;
-		names.requests[at] = (struct request){ .op = REQUEST_CALL, .type = TYPE_COUNTER, .id = k->at,
+		roster.bodies[at].value = value;
+		roster.requests[at] = (struct request){ .op = REQUEST_CALL, .type = TYPE_COUNTER, .id = k->at,
 						       .id_len = k->len, .kind = NOH_COUNTER_SET,
-						       .body = &names.bodies[at].value, .len = sizeof value };
+						       .body = &roster.bodies[at].value, .len = sizeof value };
 	}
 	if (key.len) {
-		names.requests[0].key = key.at;
-		names.requests[0].key_len = key.len;
+		roster.requests[0].key = key.at;
+		roster.requests[0].key_len = key.len;
 	}
-	call_step(c, names.requests, n, format_mset, (struct tag){ 0, 0 });
-	names_close(&names);
+	if (!step_too_big(c, n))
+		call_step(c, roster.requests, n, format_mset, (struct tag){ 0, 0 });
+	roster_close(&roster);
 }

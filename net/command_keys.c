@@ -22,20 +22,20 @@ void cmd_exists(struct call *c)
  * counted: so each is asked once. */
 static void delete_once(struct call *c, uint32_t n, const struct arg *key)
 {
-	struct names names;
+	struct roster roster;
 
-	if (!names_open(c, &names, n))
+	if (!roster_open(c, &roster, n))
 		return;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct arg *k = &c->argv[1 + i];
-		uint32_t at = names_add(&names, k);
+		uint32_t at = roster_add(&roster, k);
 
-		names.requests[at] = (struct request){ .op = REQUEST_CALL, .type = TYPE_COUNTER, .id = k->at,
+		roster.requests[at] = (struct request){ .op = REQUEST_CALL, .type = TYPE_COUNTER, .id = k->at,
 						       .id_len = k->len, .kind = NOH_COUNTER_DELETE, .key = key->at,
 						       .key_len = key->len };
 	}
-	call_actors(c, names.requests, names.count, format_count, (struct tag){ 0, 0 });
-	names_close(&names);
+	call_actors(c, roster.requests, roster.count, format_count, (struct tag){ 0, 0 });
+	roster_close(&roster);
 }
 
 void cmd_del(struct call *c)

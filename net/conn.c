@@ -296,7 +296,7 @@ static void after_command(struct net *n, struct conn *c, struct before before)
 	} else if (c->out.len > out_before && !c->first && c->last == before.last) {
 		if (c->out.bytes[out_before] == '-')
 			count_one(&n->shown.counts.errors, 1);
-		conn_wrote(n, c, 0);
+		conn_wrote(n, c, n->reply_due);
 	}
 	if (c->session.closing)
 		c->flags |= CONN_ENDING;
@@ -313,7 +313,7 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 	if (call.argv)
 		command_run(&call);
 	else
-		out_error(call_out(&call), "OOM no memory for a command of %u arguments", call.argc);
+		out_error(call_out(&call), "-OOM no memory for a command of %u arguments", call.argc);
 	after_command(n, c, before);
 }
 

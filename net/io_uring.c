@@ -396,6 +396,7 @@ struct io *io_uring_new(const struct io_handlers *up, void *user)
 		errno = -rc;
 		return NULL;
 	}
+	(void)io_uring_register_ring_fd(&r->uring);      /* spares the kernel a look-up; not needed */
 	rc = io_wake_open(&r->io);
 	if (rc == 0)
 		rc = open_buffers(r);

@@ -93,7 +93,7 @@ static void stop_if_told(struct net *n)
 	if (load_relaxed(&n->server->stopping) && !n->unlistened) {
 		n->unlistened = true;
 		n->io->ops->unlisten(n->io);
-		n->sweep_ms = 0;
+		conn_sweep(n);                   /* no further command of anybody */
 	}
 }
 

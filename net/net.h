@@ -49,6 +49,11 @@ struct net_door {
 	int  (*deliver)(void *box, uint32_t worker, struct arrival *a);
 	int  (*step)(void *box, uint32_t worker, const struct request *parts, uint32_t n, uint32_t timeout_ms,
 		     uint64_t token);
+	/* *due: when all that was told is on disk */
+	int  (*status)(void *box, const char *address, noh_status *status, uint64_t *due);
+	int  (*list)(void *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due);
+	int  (*scan)(void *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
+		     uint64_t *due);
 	atomic_u64 *(*awaits)(void *box, uint32_t worker);     /* where to say for which epoch it waits  */
 	uint64_t (*now_ns)(void *box);
 	uint64_t (*wall_ms)(void *box);
@@ -182,6 +187,7 @@ struct net {
 	uint64_t       bytes[ARRIVAL_BYTES / 8];
 	uint32_t       bytes_used;
 	struct out     scratch;            /* a reply that has to wait its turn                     */
+	uint64_t       reply_due;          /* what the reply of the command that runs tells is on disk then */
 	bool           muting;             /* what the running command asks for is not to be answered */
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;

@@ -590,7 +590,8 @@ bool slot_text(struct net *n, struct conn *c)
 	s->u.text = n->scratch;
 	n->scratch = (struct out){ 0 };
 	s->state = SLOT_READY;
-	s->at_once = true;
+	s->at_once = false;
+	s->due = n->reply_due;
 	s->until_ms = UINT64_MAX;
 	enqueue(n, c, number);
 	return true;
@@ -599,6 +600,37 @@ bool slot_text(struct net *n, struct conn *c)
 noh_box *call_box(struct call *c)
 {
 	return c->net->server->door.box;
+}
+
+static int told(struct call *c, int rc, uint64_t due)
+{
+	if (due > c->net->reply_due)
+		c->net->reply_due = due;
+	return rc;
+}
+
+int call_status(struct call *c, const char *address, noh_status *status)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.status(call_box(c), address, status, &due);
+
+	return told(c, rc, due);
+}
+
+int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.list(call_box(c), type, cursor, entries, count, &due);
+
+	return told(c, rc, due);
+}
+
+int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.scan(call_box(c), type, cursor, limit, each, user, &due);
+
+	return told(c, rc, due);
 }
 
 static uint64_t until(struct net *n, uint32_t timeout_ms)
@@ -694,7 +726,7 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 
 static void no_memory(struct call *c)
 {
-	out_error(call_out(c), "OOM no memory for another command");
+	out_error(call_out(c), "-OOM no memory for another command");
 }
 
 void call_actors(struct call *c, const struct request *requests, uint32_t count, format_fn *format, struct tag tag)

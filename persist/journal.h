@@ -110,6 +110,9 @@ void journal_loop(struct journal *j, atomic_u32 *stop);      /* step and sleep u
  * NOH_END: nothing new; NOH_ECORRUPT, NOH_EDISK. */
 int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
 		 uint64_t *upto, uint64_t *epoch);
+/* The same, and not beyond frame `last`. */
+int journal_read_to(struct journal *j, uint64_t after, uint64_t last, uint64_t most, journal_each_fn *each,
+		    void *arg, uint64_t *upto, uint64_t *epoch);
 /* Everything up to this frame is in LMDB, synced: segments wholly below are recycled. Also does what
  * journal_prepare does. On a full disk NOH_OK, with no_space in the numbers; it may be tried again. */
 int journal_folded(struct journal *j, uint64_t frame);

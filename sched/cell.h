@@ -25,7 +25,7 @@ struct cell {
 	struct mailbox mailbox;
 	atomic_u32     last_active;  /* shown: tenths of a second on the box's clock   */
 	atomic_u16     type;         /* shown                                          */
-	atomic_u8      life;         /* shown: noh_life; and LIFE_HELD                 */
+	atomic_u8      life;         /* shown: noh_life, and LIFE_... beside it        */
 	uint8_t        flags;        /* mine: CELL_...                                 */
 	_Atomic(struct body *) body; /* the id part is shown, the rest mine            */
 	struct ext    *ext;          /* mine: what few actors have; NULL: none of it   */
@@ -43,9 +43,15 @@ enum {
 	CELL_READY = 128,     /* active                                           */
 };
 
-/* In life: a step is changing this one and others (step.h). What looks beside the mailbox must not see
- * some before and others after it: it takes its place in the mailbox instead. */
-#define LIFE_HELD 0x80
+/* Does it exist? To be asked, stored or counted an actor has to have done something that is kept. */
+enum {
+	LIFE_HELD = 16,       /* a step is changing this one and others (step.h): what looks beside the
+				 mailbox must not see some before and others after it               */
+	LIFE_OF = 3,          /* noh_life                                         */
+	LIFE_REBORN = 32,     /* it was erased, and that may not be folded yet    */
+	LIFE_KNOWN = 64,      /* what is stored was loaded: LIFE_THERE counts     */
+	LIFE_THERE = 128,     /* it exists                                        */
+};
 
 /* A message that has to be handled again, or was taken and could not be handled yet. */
 struct redo {
@@ -81,6 +87,26 @@ struct ext {
 	bool             forced;          /* deactivate: what waits is dropped            */
 	bool             erased;          /* nothing is kept, unless it has changed since  */
 };
+
+static inline noh_life cell_life(struct cell *c)
+{
+	return (noh_life)(load_relaxed(&c->life) & LIFE_OF);
+}
+/* release: who sees it active sees the state it is active with. */
+static inline void cell_set_life(struct cell *c, noh_life life)
+{
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & ~(unsigned)LIFE_OF) | life));
+}
+/* Whether it exists, and nothing of before. release: whoever sees that knows when it is durable, too. */
+static inline void cell_set_known(struct cell *c, bool there, bool reborn)
+{
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD)) | LIFE_KNOWN |
+					  (there ? LIFE_THERE : 0) | (reborn ? LIFE_REBORN : 0)));
+}
+static inline void cell_set_held(struct cell *c, bool held)
+{
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & ~(unsigned)LIFE_HELD) | (held ? LIFE_HELD : 0)));
+}
 
 /* Active, and nothing special about it: the short way through serve.c. */
 static inline bool cell_plain(const struct cell *c)

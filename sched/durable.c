@@ -145,6 +145,20 @@ static void see_to_it(struct worker *w)
 		w->mine.pushed = true;
 }
 
+/* After its due was raised: who sees that it exists sees when that is on disk. */
+static void set_seq(struct worker *w, struct cell *c, uint64_t seq)
+{
+	uint64_t before = *body_seq(c->body);
+
+	*body_seq(c->body) = seq;
+	if (!((before ^ seq) & SEQ_BARE))
+		return;
+	if (seq & SEQ_BARE)
+		life_goes(&w->mine.port, c);
+	else
+		life_comes(&w->mine.port, c, before != SEQ_BARE);
+}
+
 /* From here on the record is what happened. */
 void durable_push(struct worker *w, struct cell *c, uint64_t seq)
 {
@@ -156,8 +170,8 @@ void durable_push(struct worker *w, struct cell *c, uint64_t seq)
 	if (!PLANT(PLANT_RELEASE_BEFORE_PUSH))          /* then the next record takes it along */
 		s->journal.push(s->journal.arg, w->fixed.index);
 	t->due = early ? early : s->journal.epoch(s->journal.arg);
-	*body_seq(c->body) = seq;
 	durable_raise(c, t->due);
+	set_seq(w, c, seq);
 	see_to_it(w);
 }
 
@@ -203,11 +217,11 @@ void durable_tell(struct worker *w)
 }
 
 /* Of a step: pushed already, and due with all of it. A volatile actor's state tells of it, too. */
-static void commit_part(struct noh_turn *t, struct cell *c)
+static void commit_part(struct worker *w, struct noh_turn *t, struct cell *c)
 {
-	if (t->so_far.flags & TURN_RECORDED)
-		*body_seq(c->body) = t->record_seq | (t->so_far.flags & TURN_ERASE ? SEQ_BARE : 0);
 	durable_raise(c, t->due);
+	if (t->so_far.flags & TURN_RECORDED)
+		set_seq(w, c, t->record_seq | (t->so_far.flags & TURN_ERASE ? SEQ_BARE : 0));
 }
 
 void durable_commit(struct worker *w, struct cell *c)
@@ -215,7 +229,7 @@ void durable_commit(struct worker *w, struct cell *c)
 	struct noh_turn *t = &w->mine.turn;
 
 	if (t->so_far.flags & TURN_STEP) {
-		commit_part(t, c);
+		commit_part(w, t, c);
 	} else if (t->record) {
 		bool erase = t->so_far.flags & TURN_ERASE;
 

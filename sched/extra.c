@@ -205,7 +205,7 @@ void extra_sys_lane(struct worker *w, struct cell *c)
 	for (struct sysmsg *n = list; n; n = n->next)
 		if (n->op == SYS_SPAWN && n->gen == load_relaxed(&c->mailbox.gen) && cell_ext(c))
 			c->ext->parent = (noh_actor){ n->token };
-	if (list && load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN))
+	if (list && cell_life(c) != NOH_ACTIVE && !(c->flags & CELL_BROKEN))
 		serve_activate(w, c);
 	while (list) {
 		struct sysmsg *next = list->next;

@@ -59,13 +59,15 @@ struct type {
 	bool     durable;              /* its turns are recorded                                   */
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
+	atomic_u64 at_start;           /* how many existed then                                    */
 };
 
 struct type_counts {
 	atomic_u64 accepted, handled, failed, refused;
 	atomic_u64 dropped_oldest, dropped_forced, dropped_stop, coalesced;
 	atomic_u64 activations, deactivations;
-	uint64_t   pad[6];
+	atomic_u64 came, went;         /* into existence, and out of it                            */
+	uint64_t   pad[4];
 };
 static_assert(sizeof(struct type_counts) == 2 * CACHE_LINE, "found by a shift");
 
@@ -206,8 +208,9 @@ struct worker {
 		struct cell    **receivers;        /* of the turn's effects, if they are recorded  */
 		uint32_t         receiver_room;
 		bool             read_only;        /* the disk was full when this turn began       */
-		bool             answered;         /* answers have left the gate since it last slept */
+		bool             answered;         /* few callers were answered since it last slept: they will ask again */
 		bool             networked;        /* it has sockets                                 */
+		bool             crowded;          /* and many who use them                          */
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
@@ -238,7 +241,7 @@ struct worker {
 };
 
 /* Where the states of inactive actors are: box/ connects it to persist/. */
-struct sched_image { void *bytes; size_t len; uint64_t seq, due; bool gone, fresh; };
+struct sched_image { void *bytes; size_t len; uint64_t seq, due; bool gone, fresh, reborn; };
 struct sched_storage {
 	void *arg;
 	int  (*load)(void *arg, const char *address, size_t len, uint64_t hash,
@@ -409,6 +412,8 @@ uint32_t life_sweep(struct worker *w);                     /* what idled out; un
 uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
 struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
+void life_comes(struct port *p, struct cell *c, bool reborn);   /* it exists from now on, and is counted */
+void life_goes(struct port *p, struct cell *c);
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */
 void graves_empty_limbo(struct port *p);
 void life_discard(struct port *p, struct cell *c);         /* at the end: free it, whatever it is in */

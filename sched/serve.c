@@ -168,7 +168,7 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	if (slot && rc == NOH_OK && !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) && !t->fx->count &&
 	    !m.reply_to && owned->len <= MSG_INLINE && !ty->odd) {      /* it only changed its state */
 		if (t->so_far.state)
-			c->flags |= CELL_DIRTY;
+			turn_changed(w, c);
 		count_one(&t->counts->handled, 1);
 		mailbox_release(slot);
 		return NULL;
@@ -215,7 +215,7 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 			return next ? next : c;
 		}
 		if (t->so_far.state)
-			c->flags |= CELL_DIRTY;
+			turn_changed(w, c);
 		count_one(&t->counts->handled, 1);
 		store_relaxed(&c->last_active, w->mine.now_ds);
 		bool idle = cas_acq_rel(&c->mailbox.word, &word,
@@ -269,7 +269,7 @@ static enum ready make_ready(struct worker *w, struct cell *c, struct effect **i
 			step_yield(w, c);
 		return rest_park(w, c) ? PARKED : LOOK_AGAIN;
 	}
-	if (load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN)) {
+	if (cell_life(c) != NOH_ACTIVE && !(c->flags & CELL_BROKEN)) {
 		if (never_used(c, load_relaxed(&c->mailbox.word), *in_hand))
 			return NEVER_USED;
 		serve_activate(w, c);

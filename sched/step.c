@@ -1,11 +1,4 @@
-/* sched/step.c - taking the actors of a step, holding them, letting them go.
- *
- * Ordering.  The word `state` says whose the step is.
- * A -> B  whoever lets it wait (A) hands it on to whoever goes on with it (B): the next actor's runner, or the
- *         one who tells its caller that it is over and lets its actors go. With A relaxed he might not see all
- *         that it holds.
- * Which of the two it is, the word decides: WAITS becomes OWNED or OVER, once.
- */
+/* sched/step.c - taking the actors of a step, holding them, letting them go. */
 #include "sched/step.h"
 
 #include "sched/serve.h"
@@ -19,22 +12,6 @@ static void unref(struct step *s)
 {
 	if (add_acq_rel(&s->refs, UINT32_MAX) == 1)
 		mem_free(s, s->bytes);
-}
-
-/* WAITS -> OWNED. False: it is over, and was only waiting to be found. */
-static bool take(struct step *s)
-{
-	uint32_t waits = STEP_WAITS;
-
-	return cas_acq_rel(&s->state, &waits, STEP_OWNED);                         /* B */
-}
-
-/* OWNED -> WAITS. False: it has expired. */
-static bool wait(struct step *s)
-{
-	uint32_t owned = STEP_OWNED;
-
-	return cas_acq_rel(&s->state, &owned, STEP_WAITS);                         /* A */
 }
 
 /* ── letting go ── */
@@ -61,14 +38,14 @@ void step_let_go(struct port *p, struct step *s)
 static void give_up(struct port *p, struct step *s)
 {
 	step_let_go(p, s);
-	store_release(&s->state, STEP_ENDED);
+	step_word_end(&s->state);
 	unref(s);
 }
 
 void step_end(struct worker *w, struct step *s, uint64_t due, int status, const void *body, size_t len)
 {
 	step_let_go(&w->mine.port, s);
-	store_release(&s->state, STEP_ENDED);
+	step_word_end(&s->state);
 	gate_answer(w, s->at_once ? 0 : due, s->token, status, body, len);
 	unref(s);
 }
@@ -77,7 +54,7 @@ void step_end(struct worker *w, struct step *s, uint64_t due, int status, const 
 static void refuse(struct port *p, struct step *s, int status)
 {
 	step_let_go(p, s);
-	store_release(&s->state, STEP_ENDED);
+	step_word_end(&s->state);
 	gate_complete(p, s->token, status, NULL, 0);
 	unref(s);
 }
@@ -87,20 +64,14 @@ static void refuse(struct port *p, struct step *s, int status)
 /* Whoever waits is told by somebody else than the step: it must not happen any more, and hold nobody. */
 static void cancel(struct step *s)
 {
-	uint32_t now = load_acquire(&s->state);
+	struct port *p;
 
-	while (now == STEP_WAITS || now == STEP_OWNED) {
-		if (!cas_acq_rel(&s->state, &now, now == STEP_WAITS ? STEP_OVER : STEP_EXPIRED))   /* B */
-			continue;
-		if (now == STEP_WAITS) {
-			struct port *p = sched_port(s->sched);
-
-			for (uint32_t i = 0; i < s->held; i++)
-				sched_enqueue(p, step_part_at(s, i)->cell);
-			sched_port_done(p);
-		}
+	if (!step_word_cancel(&s->state))
 		return;
-	}
+	p = sched_port(s->sched);
+	for (uint32_t i = 0; i < s->held; i++)
+		sched_enqueue(p, step_part_at(s, i)->cell);
+	sched_port_done(p);
 }
 
 static void unpack(struct step *s, const uint8_t *at, size_t len)
@@ -134,6 +105,13 @@ void step_told(void *step, int status, const void *body, size_t len)
 
 /* ── taking ── */
 
+/* Another cell, perhaps: then it has no place there yet. */
+static int find(struct port *p, struct step_part *part)
+{
+	part->placed = false;
+	return sched_resolve(p, part->address, part->address_len, &part->cell, &part->gen);
+}
+
 /* The token goes to the next actor. */
 static void ask(struct port *p, struct step *s)
 {
@@ -143,7 +121,7 @@ static void ask(struct port *p, struct step *s)
 	int rc = NOH_OK;
 
 	if (!part->cell)
-		rc = sched_resolve(p, part->address, part->address_len, &part->cell, &part->gen);
+		rc = find(p, part);
 	/* Who is held can not even be read: on a full disk the one we wait for may wait for ever. */
 	if (rc == NOH_OK && s->held && sched_is_durable(s->sched) &&
 	    s->sched->journal.no_space(s->sched->journal.arg))
@@ -154,13 +132,13 @@ static void ask(struct port *p, struct step *s)
 	}
 	c = part->cell;
 	gen = part->gen;
-	if (part->place_gen != gen) {
+	if (!part->placed) {
 		part->place = mb_tail(load_acquire(&c->mailbox.word));
-		part->place_gen = gen;
+		part->placed = true;
 	}
 	s->node.op = SYS_JOIN;
 	s->node.token = part->place;
-	if (wait(s))
+	if (step_word_wait(&s->state))
 		sched_sys(p, c, gen, &s->node);
 	else
 		give_up(p, s);
@@ -169,7 +147,7 @@ static void ask(struct port *p, struct step *s)
 /* c was claimed by us, and is not held: it may have to be activated, and it may have something to do first. */
 static bool make_ready(struct worker *w, struct cell *c)
 {
-	if (!(c->flags & (uint8_t)~(CELL_LOADED | CELL_DIRTY)) && load_relaxed(&c->life) != NOH_ACTIVE)
+	if (!(c->flags & (uint8_t)~(CELL_LOADED | CELL_DIRTY)) && cell_life(c) != NOH_ACTIVE)
 		serve_activate(w, c);
 	return cell_plain(c);
 }
@@ -199,7 +177,7 @@ static void advance(struct worker *w, struct step *s)
 		struct cell *c = part->cell;
 
 		if (!c || (load_acquire(&c->mailbox.gen) != part->gen)) {
-			int rc = sched_resolve(p, part->address, part->address_len, &part->cell, &part->gen);
+			int rc = find(p, part);
 
 			if (rc != NOH_OK) {
 				refuse(p, s, rc);
@@ -220,7 +198,7 @@ static void advance(struct worker *w, struct step *s)
 	}
 	if (sched_is_durable(s->sched) && !durable_room(w))      /* activations may have used some */
 		later(w, s);
-	else if (load_acquire(&s->state) == STEP_EXPIRED)
+	else if (step_word_expired(&s->state))
 		give_up(p, s);
 	else
 		step_run(w, s);
@@ -258,7 +236,7 @@ void step_queue(struct worker *w, struct cell *c, struct sysmsg *n)
 	struct ext *x = cell_ext(c);
 
 	if (!x) {
-		if (take(step_of(n)))
+		if (step_word_take(&step_of(n)->state))
 			refuse(&w->mine.port, step_of(n), NOH_ENOMEM);
 		else
 			unref(step_of(n));
@@ -278,7 +256,7 @@ static bool its_turn(struct cell *c, const struct sysmsg *n)
 
 static enum step_met meet(struct worker *w, struct cell *c, struct step *s)
 {
-	if (!take(s)) {
+	if (!step_word_take(&s->state)) {
 		unref(s);
 		return STEP_WENT;
 	}
@@ -322,12 +300,12 @@ void step_yield(struct worker *w, struct cell *c)
 
 	while (*at) {
 		struct step *s = step_of(*at);
-		bool holds = load_acquire(&s->state) == STEP_OVER || s->held;
+		bool holds = step_word_over(&s->state) || s->held;
 
-		if (holds && take(s)) {
+		if (holds && step_word_take(&s->state)) {
 			step_let_go(&w->mine.port, s);
 			s->again = true;
-			if (wait(s)) {
+			if (step_word_wait(&s->state)) {
 				at = &s->node.next;
 			} else {
 				unlink_join(x, at);
@@ -348,7 +326,7 @@ void step_refuse(struct worker *w, struct cell *c, int status)
 		struct step *s = step_of(c->ext->joins);
 
 		unlink_join(c->ext, &c->ext->joins);
-		if (take(s))
+		if (step_word_take(&s->state))
 			refuse(&w->mine.port, s, status);
 		else
 			unref(s);
@@ -359,7 +337,7 @@ void step_lost(struct port *p, struct sysmsg *n)
 {
 	struct step *s = step_of(n);
 
-	if (!take(s)) {
+	if (!step_word_take(&s->state)) {
 		unref(s);
 		return;
 	}

@@ -5,12 +5,7 @@
  * mailbox before it. An actor that was taken is *held*: BUSY, and the step stands for it; so it runs nothing,
  * emits nothing, is not evicted, and its messages queue. With the last one the turns are run, on the worker that
  * took it (step_turn.c), and all are let go. Why nobody waits for ever: docs/notes/step.md.
- *
- *     OWNED     somebody works on it: takes actors, or runs their turns
- *     EXPIRED   the same, and its caller has been told that it is over: whoever works on it gives up
- *     WAITS     its token is with an actor, whose runner goes on with it
- *     OVER      the same, and its caller has been told: the actors were let go, whoever finds the token drops it
- *     ENDED     it has run, or given up
+ * Whose the step is, a word says: step_word.h.
  *
  * Owns     copies of what its caller passed, and the actors it holds.
  * Threads  step_start: any. The others: the runner of the actor; step_lost, step_discard: whoever found it so.
@@ -20,8 +15,7 @@
 #define NOH_SCHED_STEP_H
 
 #include "sched/durable.h"
-
-enum { STEP_OWNED, STEP_EXPIRED, STEP_WAITS, STEP_OVER, STEP_ENDED };
+#include "sched/step_word.h"
 
 struct step_part {
 	struct cell *cell;         /* as it was last found; NULL: look for it                */
@@ -31,7 +25,7 @@ struct step_part {
 	uint64_t     hash;
 	uint64_t     place;        /* in its mailbox: what was claimed before is handled before */
 	uint32_t     gen;
-	uint32_t     place_gen;    /* of the cell it has that place in; 0: none yet          */
+	bool         placed;       /* it has that place, in this cell                        */
 	noh_msg      msg;
 	struct msg   answer;       /* as long as it runs: what the turn has answered         */
 	int          status;

@@ -335,11 +335,11 @@ static uint64_t due_of(struct step *s)
 	return due;
 }
 
-static void show_held(struct step *s, uint8_t life)
+static void show_held(struct step *s, bool held)
 {
 	for (uint32_t i = 0; i < s->count; i++)
 		if (s->parts[i].type->reads)
-			store_release(&s->parts[i].cell->life, life);
+			cell_set_held(s->parts[i].cell, held);
 }
 
 static void commit_part(struct run *r, uint32_t i, uint64_t due)
@@ -369,10 +369,10 @@ static int commit_all(struct run *r, uint64_t *due)
 		rc = durable_push_group(r->w, &r->group, due);
 	if (rc != NOH_OK)
 		return rc;
-	show_held(s, NOH_ACTIVE | LIFE_HELD);
+	show_held(s, true);
 	for (uint32_t i = 0; i < s->count; i++)
 		commit_part(r, i, *due);
-	show_held(s, NOH_ACTIVE);
+	show_held(s, false);
 	if (s->key)
 		remember_key(r, NOH_OK, *due);
 	return NOH_OK;

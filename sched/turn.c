@@ -316,6 +316,8 @@ static void erase(struct worker *w, struct noh_turn *t)
 	memset(w->mine.scratch, 0, (size_t)t->type->state_words * 8);
 	turn_publish_state(c, t->type, w->mine.scratch);
 	c->ext->erased = true;
+	if (!t->type->durable && (load_relaxed(&c->life) & LIFE_THERE))
+		life_goes(&w->mine.port, c);
 	c->flags |= CELL_STOP;           /* nothing worth keeping in memory */
 }
 
@@ -332,7 +334,7 @@ void turn_commit_rest(struct worker *w)
 	if (t->so_far.flags & TURN_STOP)
 		c->flags |= CELL_STOP;
 	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE))
-		c->flags |= CELL_DIRTY;
+		turn_changed(w, c);
 }
 
 void turn_undo(struct worker *w)

@@ -193,6 +193,11 @@ int noh_refuse(noh_turn *t, const void *body, size_t len)
 	return NOH_REFUSED;
 }
 
+bool noh_in_step(noh_turn *t)
+{
+	return (t->so_far.flags & TURN_STEP) != 0;
+}
+
 noh_promise noh_defer(noh_turn *t, const noh_msg *m)
 {
 	ptrdiff_t i = m - t->msgs;

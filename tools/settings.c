@@ -159,6 +159,9 @@ static void say(struct settings *s, bool wrong, const char *format, va_list args
 	char sentence[2048];
 
 	vsnprintf(sentence, sizeof sentence, format, args);
+	for (char *c = sentence; *c; c++)        /* it may quote anything: it stays one line all the same */
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 	s->errors += wrong;
 	if (s->say)
 		s->say(s->user, wrong, sentence);

@@ -121,6 +121,8 @@ bool settings_put_secret_file(struct settings *s, enum setting_id id, const char
 /* What the text means for this setting. False: why (of size bytes) is a half sentence with what is right. */
 bool settings_value(const struct setting *t, const char *text, uint64_t *number, char *why, size_t size);
 
+void settings_write(char *buf, size_t size, uint64_t number, enum setting_type type);   /* "64MiB", "30s", "7" */
+
 void settings_wrong(struct settings *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void settings_warn(struct settings *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

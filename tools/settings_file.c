@@ -3,7 +3,7 @@
  *	# comment
  *	[net]
  *	bind = 127.0.0.1            # a bare value ends at the first blank
- *	unix = "/run/my app.sock"   # quoted: any text; \" \\ \n \t inside
+ *	unix = "/run/my app.sock"   # quoted: any text; \" and \\ inside
  *
  * Strict: what is not understood is an error with its line, and all errors of a file are told at once.
  * The file may come from anywhere: no line is trusted to end, no byte to be text.
@@ -125,8 +125,6 @@ static bool read_escape(struct file *f, char *c)
 	switch (*f->at++) {
 	case '"': *c = '"'; return true;
 	case '\\': *c = '\\'; return true;
-	case 'n': *c = '\n'; return true;
-	case 't': *c = '\t'; return true;
 	default: return false;
 	}
 }
@@ -139,7 +137,7 @@ static bool read_quoted(struct file *f, char *buf)
 		char c = *f->at++;
 
 		if (c == '\\' && !read_escape(f, &c)) {
-			wrong(f, "inside quotes a backslash is followed by \", \\, n or t");
+			wrong(f, "inside quotes a backslash is followed by \" or \\");
 			return false;
 		}
 		if (n == SETTINGS_VALUE_MAX) {

@@ -35,7 +35,7 @@ static bool digits(const char *text, uint64_t *number, const char **end)
 }
 
 /* In the largest unit in which the number is whole. */
-static void write_with_unit(char *buf, size_t size, uint64_t number, enum setting_type type)
+void settings_write(char *buf, size_t size, uint64_t number, enum setting_type type)
 {
 	const struct unit *best = NULL;
 
@@ -57,8 +57,8 @@ static bool in_range(const struct setting *t, uint64_t n, char *why, size_t size
 
 	if ((n >= t->least && n <= t->most) || (n == 0 && t->or_zero))
 		return true;
-	write_with_unit(least, sizeof least, t->least, t->type);
-	write_with_unit(most, sizeof most, t->most, t->type);
+	settings_write(least, sizeof least, t->least, t->type);
+	settings_write(most, sizeof most, t->most, t->type);
 	snprintf(why, size, "is not within %s and %s%s", least, most, t->or_zero ? ", or 0" : "");
 	return false;
 }

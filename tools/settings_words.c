@@ -91,19 +91,20 @@ void settings_print_help(void)
 
 static void in_words(const struct setting *t)
 {
-	char words[128];
+	char words[128], least[32], most[32];
 
 	choices(words, sizeof words, t, ", ");
+	settings_write(least, sizeof least, t->least, t->type);
+	settings_write(most, sizeof most, t->most, t->type);
 	switch (t->type) {
 	case SETTING_CHOICE: printf("%s", words); break;
 	case SETTING_BOOL: printf("true, false"); break;
-	case SETTING_NUMBER: printf("%llu to %llu", (unsigned long long)t->least, (unsigned long long)t->most); break;
-	case SETTING_SIZE: printf("size"); break;
-	case SETTING_DURATION: printf("time"); break;
+	case SETTING_NUMBER:
+	case SETTING_SIZE:
+	case SETTING_DURATION: printf("%s to %s", least, most); break;
 	case SETTING_PATH: printf("path"); break;
 	case SETTING_ADDRESS: printf("address"); break;
-	case SETTING_TEXT: printf("%llu to %llu characters", (unsigned long long)t->least,
-				  (unsigned long long)t->most); break;
+	case SETTING_TEXT: printf("%s to %s characters", least, most); break;
 	}
 	if (t->or_zero)
 		printf(", or 0");
@@ -142,7 +143,7 @@ void settings_print_page(void)
 	       "lists what is wrong with it. An unknown key, a value out of range and a number without its unit are errors\n"
 	       "that name the line and what would be right; the server does not start with them.\n\n"
 	       "```ini\n# comment\n[data]\ndir = /var/lib/noh\n\n[net]\nbind = 10.0.0.7\nmax_connections = 20000\n"
-	       "unix = \"/run/noh/my app.sock\"      # quotes where there are blanks; \\\" \\\\ \\n \\t inside\n\n"
+	       "unix = \"/run/noh/my app.sock\"      # quotes where there are blanks; \\\" and \\\\ inside\n\n"
 	       "[box]\nmemory = 8GiB\n```\n\n"
 	       "Sizes are whole numbers with B, KiB, MiB, GiB, TiB (powers of 1024) or KB, MB, GB, TB (of 1000); times with\n"
 	       "ms, s, m, h, d. In the environment an empty variable is one that is not set. A variable with `_FILE` at the\n"

@@ -1,6 +1,6 @@
-/* tests/actors/counter_model_test.c - a hundred thousand random messages to a few counters, on a clock that jumps
- * from instant to instant, against a model that knows nothing of timers, records or storage. Actors are sent to
- * storage and boxes restarted in between; every answer must be the model's. */
+/* tests/actors/counter_model_test.c - a hundred thousand random messages to a few counters, on a clock that
+ * jumps from instant to instant, against a model that knows nothing of timers, records or storage. Actors go
+ * to storage and boxes are restarted in between; every answer must be the model's. */
 #include "tests/actors/kit.h"
 
 enum { KEYS = 5, STEPS = 100000 };
@@ -161,7 +161,8 @@ static void do_expire(const char *address, struct model *m)
 {
 	static const uint32_t when[] = { 0, NOH_COUNTER_IF_NO_TIME, NOH_COUNTER_IF_TIME, NOH_COUNTER_IF_LATER,
 					 NOH_COUNTER_IF_EARLIER, NOH_COUNTER_IF_TIME | NOH_COUNTER_IF_LATER };
-	noh_counter_expire b = { .flags = (uint32_t[]){ NOH_COUNTER_IN, NOH_COUNTER_AT, NOH_COUNTER_PERSIST }[draw(3)] };
+	static const uint32_t ways[] = { NOH_COUNTER_IN, NOH_COUNTER_AT, NOH_COUNTER_PERSIST };
+	noh_counter_expire b = { .flags = ways[draw(3)] };
 
 	if (!(b.flags & NOH_COUNTER_PERSIST)) {
 		b.time = any_time(b.flags & NOH_COUNTER_IN ? -10 : kit_wall() - 10);

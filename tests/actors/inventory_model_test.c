@@ -1,6 +1,6 @@
-/* tests/actors/inventory_model_test.c - a hundred thousand random messages to an inventory, on a clock that jumps from
- * instant to instant, against a model that is one table of holds. Every answer must be the model's, and the list of
- * holds as well, through idle times, storage and restarts. */
+/* tests/actors/inventory_model_test.c - a hundred thousand random messages to two inventories, on a clock that
+ * jumps from instant to instant, against a model that is one table of holds. Every answer must be the model's,
+ * and the list of holds as well, through idle times, storage and restarts. */
 #include "tests/actors/kit.h"
 
 enum { SKUS = 2, STEPS = 100000, HOLDS = STEPS + 1 };

@@ -1,5 +1,5 @@
-/* tests/actors/inventory_test.c - the inventory: every message, every outcome, its books, and time. (Threads and
- * crashes: sale_test.c; long random runs against a model: inventory_model_test.c.) */
+/* tests/actors/inventory_test.c - the inventory: every message, every outcome, its books, and time. (Threads
+ * and crashes: sale_test.c; long random runs against a model: inventory_model_test.c.) */
 #include "tests/actors/kit.h"
 
 static const char sku[] = "inventory:shoe";
@@ -401,6 +401,42 @@ static void ended_holds_are_remembered_for_a_day_and_no_longer(void)
 	}
 }
 
+static void each_hold_is_remembered_for_its_own_day(void)
+{
+	kit_begin(noh_inventory_type(), false);
+	restock(1000);
+	for (int i = 0; i < 3; i++)
+		reserve(1, 0);
+	for (uint64_t i = 1; i <= 3; i++) {
+		commit(i);
+		kit_pass_ms(600 * SECOND);
+	}
+	kit_pass_ms(NOH_INVENTORY_KEPT_MS - 1800 * SECOND);
+	EXPECT_EQ(commit(1).outcome, NOH_INVENTORY_FORGOTTEN);
+	EXPECT_EQ(commit(2).outcome, NOH_INVENTORY_OK);
+	kit_pass_ms(600 * SECOND);
+	EXPECT_EQ(commit(2).outcome, NOH_INVENTORY_FORGOTTEN);
+	EXPECT_EQ(commit(3).outcome, NOH_INVENTORY_OK);
+	kit_pass_ms(600 * SECOND);
+	EXPECT_EQ(commit(3).outcome, NOH_INVENTORY_FORGOTTEN);
+	EXPECT_EQ(kit_stats().timers, 0);                        /* nothing is left to do */
+	kit_end();
+}
+
+static void of_many_that_ended_the_oldest_are_forgotten(void)
+{
+	kit_begin(noh_inventory_type(), false);
+	restock(NOH_INVENTORY_KEPT + 5);
+	for (uint64_t i = 1; i <= NOH_INVENTORY_KEPT + 5; i++) {
+		reserve(1, 0);
+		commit(i);
+	}
+	EXPECT_EQ(commit(5).outcome, NOH_INVENTORY_FORGOTTEN);
+	EXPECT_EQ(commit(6).outcome, NOH_INVENTORY_OK);
+	EXPECT(is(0, 0, NOH_INVENTORY_KEPT + 5));
+	kit_end();
+}
+
 static void times_reach_further_than_a_schedule(void)
 {
 	kit_begin(noh_inventory_type(), false);
@@ -561,6 +597,8 @@ TEST_MAIN(
 	TEST(a_lost_timer_is_set_again),
 	TEST(many_holds_expire_in_slices),
 	TEST(ended_holds_are_remembered_for_a_day_and_no_longer),
+	TEST(each_hold_is_remembered_for_its_own_day),
+	TEST(of_many_that_ended_the_oldest_are_forgotten),
 	TEST(times_reach_further_than_a_schedule),
 	TEST(clocks_that_are_set_change_nothing_but_across_a_restart),
 	TEST(a_reservation_with_a_key_is_made_once),

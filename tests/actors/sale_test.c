@@ -1,5 +1,5 @@
-/* tests/actors/sale_test.c - the built-in types with real threads, real time and kill -9: nothing is sold twice, lost
- * or counted twice (UC-10, UC-11, UC-13; P7). */
+/* tests/actors/sale_test.c - the built-in types with real threads, real time and kill -9: nothing is sold
+ * twice, lost or counted twice (UC-10, UC-11, UC-13; P7). */
 #include "tests/box/kit.h"
 
 #include "noh_actors.h"

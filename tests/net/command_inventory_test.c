@@ -53,11 +53,14 @@ static void reservations_are_taken(void)
 	ANSWERS(r, "*2\r\n:5\r\n:7");
 	r = (noh_inventory_reserved){ .outcome = NOH_INVENTORY_SHORT, .available = 1 };
 	ANSWERS(r, "-OUTOFSTOCK only 1 available; nothing was reserved");
+	fake.out.len = 0;
+	fake_answer(&(struct part){ NOH_REFUSED, sizeof r, &r }, 1);
+	WROTE("-OUTOFSTOCK only 1 available; nothing was reserved");
 	ASKS("inv.reserve s 2 TTL 600 IDEM order-77", "inventory:s reserve 2 ttl 600000 key order-77");
 	ASKS("inv.reserve s 2 IDEM order-77 TTL 1", "inventory:s reserve 2 ttl 1000 key order-77");
-	REPLIES("inv.reserve s 2 TTL 0", "-ERR TTL must be a number of seconds, 1 to 4611686018427387");
-	REPLIES("inv.reserve s 2 TTL 4611686018427388", "-ERR TTL must be a number of seconds, 1 to 4611686018427387");
-	REPLIES("inv.reserve s 2 TTL x", "-ERR TTL must be a number of seconds, 1 to 4611686018427387");
+	REPLIES("inv.reserve s 2 TTL 0", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
+	REPLIES("inv.reserve s 2 TTL 4611686018427388", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
+	REPLIES("inv.reserve s 2 TTL x", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
 	REPLIES("inv.reserve s 2 TTL", SYNTAX);
 	REPLIES("inv.reserve s 2 TTL 5 TTL 5", SYNTAX);
 	REPLIES("inv.reserve s 2 IDEM", SYNTAX);
@@ -124,7 +127,8 @@ static void several_articles_are_reserved_in_one_step(void)
 	fake.out.len = 0;
 	fake_answer(parts, 2);
 	WROTE("-OUTOFSTOCK article 2: only 2 available; nothing was reserved");
-	parts[0] = (struct part){ NOH_EFAILED, 0, NULL };           /* undone with the other: that one says why */
+	parts[0] = (struct part){ NOH_OK, 0, NULL };                /* undone with the other: that one says why */
+	parts[1].status = NOH_REFUSED;
 	fake.out.len = 0;
 	fake_answer(parts, 2);
 	WROTE("-OUTOFSTOCK article 2: only 2 available; nothing was reserved");
@@ -138,7 +142,7 @@ static void several_articles_are_reserved_in_one_step(void)
 	REPLIES("inv.reserveall a 2 a 3", "-ERR article 'a' is named twice; add the amounts");
 	REPLIES("inv.reserveall a 2 b", ARITY("inv.reserveall"));
 	REPLIES("inv.reserveall TTL 5", ARITY("inv.reserveall"));
-	REPLIES("inv.reserveall TTL x a 2", "-ERR TTL must be a number of seconds, 1 to 4611686018427387");
+	REPLIES("inv.reserveall TTL x a 2", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
 	REPLIES("inv.reserveall a x", NOT_INT);
 }
 

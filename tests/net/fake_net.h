@@ -28,6 +28,8 @@ struct fake {
 	uint64_t       option_value;
 	bool           muted;              /* by CLIENT REPLY                                */
 	atomic_u64     calls[256];
+	uint64_t       existing;           /* counters                                       */
+	uint32_t       scan_limit;
 };
 extern struct fake fake;
 

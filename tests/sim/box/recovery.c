@@ -186,6 +186,7 @@ void model_recovered(noh_box *box)
 		if (sim->message[uid].recorded)
 			check_message(uid, &sim->message[uid]);
 	check_keys(box);
+	several_check(sim->found, "after a crash");
 	for (unsigned a = 0; a < ACTORS; a++)
 		sim->tip[a] = sim->shown[a] = sim->found[a];
 	memset(sim->heard, 0, sizeof sim->heard);

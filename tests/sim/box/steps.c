@@ -345,10 +345,13 @@ int __wrap_durable_prepare(struct worker *w, struct cell *c)
 
 void __wrap_durable_commit(struct worker *w, struct cell *c)
 {
-	bool record = w->mine.turn.record != NULL;
+	bool step = w->mine.turn.so_far.flags & TURN_STEP;
+	bool record = step ? w->mine.turn.so_far.flags & TURN_RECORDED : w->mine.turn.record != NULL;
 
 	__real_durable_commit(w, c);
-	if (record)
+	if (step && record)
+		model_recorded(noh_address(&w->mine.turn), w->mine.turn.due);
+	else if (record)
 		model_recorded(noh_address(&w->mine.turn), journal_epoch(sim->box->disk.journal));
 }
 
