@@ -101,7 +101,7 @@ static struct conn *make(struct net *n, int fd, bool local)
 	c->shown = shown;
 	resp_open(&c->reader);
 	session_open(&c->session, add_relaxed(&s->next_id, 1) + 1,
-		     server_has_accounts(s) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
+		     server_is_guarded(s) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
 	c->session.calls = n->calls;
 	pthread_mutex_lock(&n->roll);
 	n->conns[c->socket.number] = c;

@@ -213,7 +213,7 @@ struct net {
 int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
 void server_close(struct server *s);                   /* no worker runs any more */
 int  server_set_accounts(struct server *s, const noh_account *list, size_t count);
-bool server_has_accounts(struct server *s);            /* else everybody may do all */
+bool server_is_guarded(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */

@@ -251,7 +251,7 @@ int server_set_accounts(struct server *s, const noh_account *list, size_t count)
 	return NOH_OK;
 }
 
-bool server_has_accounts(struct server *s)
+bool server_is_guarded(struct server *s)
 {
 	const struct accounts *a = load_acquire(&s->accounts);
 
