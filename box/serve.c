@@ -154,6 +154,7 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 	if (!api_set_body(&e.msg, &out))
 		return error_set(NOH_ENOMEM, "no memory for a message of %u bytes", a->len);
 	rc = deliver_message(w, &who, &e);
+	a->final = who.type->pub.full_mode != NOH_BLOCK;
 	if (rc != NOH_OK)
 		msg_free_body(&e.msg);
 	return rc;

@@ -101,7 +101,7 @@ static struct conn *make(struct net *n, int fd, bool local)
 	c->shown = shown;
 	resp_open(&c->reader);
 	session_open(&c->session, add_relaxed(&s->next_id, 1) + 1,
-		     load_acquire(&s->accounts) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
+		     server_is_guarded(s) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
 	c->session.calls = n->calls;
 	pthread_mutex_lock(&n->roll);
 	n->conns[c->socket.number] = c;
@@ -527,8 +527,13 @@ static void on_settle(void *user)
 	request_deliver(user);
 }
 
+static void on_starved(void *user)
+{
+	((struct net *)user)->starved = true;
+}
+
 const struct io_handlers conn_handlers = {
-	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle,
+	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_starved,
 };
 
 /* ── time-outs ── */
@@ -546,6 +551,11 @@ void conn_sweep(struct net *n)
 	bool stopping = load_relaxed(&n->server->stopping);
 
 	n->sweep_ms = UINT64_MAX;
+	slot_expire_orphans(n);
+	if (n->starved) {
+		n->starved = false;
+		n->io->ops->relisten(n->io);
+	}
 	for (uint32_t i = 0; i < n->conn_room; i++) {
 		struct conn *c = n->conns[i];
 

@@ -140,10 +140,10 @@ uint32_t net_write(struct net *n)
 		work += conn_flush_dirty(n);
 	if (n->dead)
 		conn_bury(n);
-	idle = n->slots_waiting == 0 && n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 &&
+	idle = n->slots_waiting == n->orphans && n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 &&
 	       n->sending == 0;
 	store_relaxed(&n->shown.idle, idle);
-	plan_sweep(n, idle && !n->unlistened);
+	plan_sweep(n, idle && !n->unlistened && !n->starved);
 	return work;
 }
 

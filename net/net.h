@@ -35,13 +35,14 @@ struct arrival {
 	uint32_t    slot;
 	uint8_t     op;                    /* enum request_op                                       */
 	uint8_t     named;                 /* enum request_type                                     */
+	bool        final;                 /* the door's: NOH_FULL is the answer, its type does not block */
 };
 #define ARRIVALS 128                       /* delivered together                                    */
 #define ARRIVAL_BYTES 32768                /* their addresses, keys and small bodies                */
 #define ARRIVAL_SMALL 512                  /* a larger body is delivered before its command returns */
 
-/* How requests reach actors: box/ gives it. deliver: NOH_OK: the answer will come, or came. NOH_FULL (of a
- * mailbox that blocks) and NOH_ENOMEM (over the memory budget): not now, try again. Anything else is an answer by
+/* How requests reach actors: box/ gives it. deliver: NOH_OK: the answer will come, or came. NOH_FULL (unless
+ * it says that it is final) and NOH_ENOMEM (over the memory budget): not now, try again. Anything else is an answer by
  * itself. */
 struct net_door {
 	void *box;
@@ -113,7 +114,8 @@ struct conn {
 	size_t           released;         /* of it, what may leave                                 */
 	struct mark     *marks;            /* of the rest, what it waits for                        */
 	uint32_t         mark_count, mark_room;
-	struct out       flying;           /* being sent                                            */
+	struct out       flying;           /* being sent, a piece at a time                         */
+	size_t           flown, piece;     /* of it: gone; on its way                               */
 	char            *in;               /* input that was not run yet; NULL: none                */
 	uint32_t         in_len, in_room;
 	struct held     *held, **held_end; /* requests that were refused for now                    */
@@ -141,6 +143,7 @@ struct asked {
 	uint16_t   conn_gen;
 	uint8_t    state;
 	bool       at_once;                /* does not wait for the disk                            */
+	bool       orphan;                 /* its client is gone                                    */
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
 	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
@@ -184,6 +187,8 @@ struct net {
 	struct conn   *dead;               /* to be freed at the end of the pass                    */
 	struct asked   *slots;              /* 0 is nobody's                                         */
 	uint32_t       slot_room, slot_free, slots_waiting;
+	uint32_t       orphans;            /* of those that wait: their clients are gone            */
+	uint64_t       orphan_ms;          /* when to look at their time-outs next                  */
 	uint32_t      *dirty, *gated, *backlog;            /* numbers; each as long as conns        */
 	uint32_t       dirty_count, gated_count, backlog_count;
 	struct arrival arrivals[ARRIVALS];
@@ -211,6 +216,7 @@ struct net {
 	uint32_t       partial;            /* with a part of a command                              */
 	uint32_t       sending;            /* with a send under way                                 */
 	bool           unlistened;
+	bool           starved;            /* accepts nobody for want of descriptors, until the next sweep */
 	struct {
 		struct net_counts counts;
 		atomic_u64 connections;
@@ -225,6 +231,7 @@ struct net {
 int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
 void server_close(struct server *s);                   /* no worker runs any more */
 int  server_set_accounts(struct server *s, const noh_account *list, size_t count);
+bool server_is_guarded(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
@@ -253,6 +260,7 @@ uint32_t slot_take_late(struct net *n);
 bool slot_text(struct net *n, struct conn *c);         /* scratch becomes a reply that waits its turn */
 void slot_expire(struct net *n, struct conn *c);       /* who has waited too long               */
 void slot_abandon(struct net *n, struct conn *c);      /* its client is gone                    */
+void slot_expire_orphans(struct net *n);               /* nothing is on its way to the door     */
 void slot_write(struct net *n, struct conn *c);        /* replies that are ready, as far as they go in order */
 uint32_t slot_take(struct net *n, struct conn *c);     /* 0: no memory                          */
 void slot_give(struct net *n, uint32_t number);

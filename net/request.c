@@ -58,9 +58,9 @@ static void hold(struct net *n, struct conn *c, const struct arrival *a)
 	c->held_end = &h->next;
 }
 
-static bool not_now(int rc)
+static bool not_now(const struct arrival *a, int rc)
 {
-	return rc == NOH_FULL || rc == NOH_ENOMEM;
+	return (rc == NOH_FULL && !a->final) || rc == NOH_ENOMEM;
 }
 
 /* ACK memory and none: nobody waits for the turn. */
@@ -109,7 +109,7 @@ static void deliver_or_hold(struct net *n, struct arrival *a)
 	rc = deliver(n, a);
 	if (__builtin_expect(rc == NOH_OK, 1))
 		return;
-	c = not_now(rc) ? conn_at(n, s->conn, s->conn_gen) : NULL;
+	c = not_now(a, rc) ? conn_at(n, s->conn, s->conn_gen) : NULL;
 	if (c)
 		hold(n, c, a);
 	else
@@ -152,7 +152,7 @@ uint32_t request_retry(struct net *n, struct conn *c)
 		struct arrival *a = &c->held->a;
 		int rc = slot_of(n, a->token) ? deliver(n, a) : NOH_ETIMEOUT;
 
-		if (not_now(rc) && n->now_ms < c->held->until_ms)
+		if (not_now(a, rc) && n->now_ms < c->held->until_ms)
 			return done;
 		if (rc != NOH_OK)
 			refuse(n, a->token, rc);
@@ -308,6 +308,7 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 	a->kind = r->kind;
 	a->op = (uint8_t)r->op;
 	a->named = (uint8_t)r->type;
+	a->final = false;
 	if (small < r->len)
 		request_deliver(n);
 }

@@ -79,6 +79,7 @@ uint32_t slot_take(struct net *n, struct conn *c)
 	s->parent = 0;
 	s->format = NULL;
 	s->parts = 0;
+	s->orphan = false;
 	s->silent = n->muting;
 	s->proto = c->session.proto;
 	return number;
@@ -105,6 +106,8 @@ void slot_give(struct net *n, uint32_t number)
 			free_body(s, &s->u.many[i]);
 		mem_free(s->u.many, s->parts * sizeof *s->u.many);
 	}
+	n->orphans -= s->orphan;
+	s->orphan = false;
 	s->state = SLOT_FREE;
 	s->gen++;
 	s->next = n->slot_free;
@@ -404,6 +407,8 @@ void slot_abandon(struct net *n, struct conn *c)
 		uint32_t next = s->next;
 
 		s->next = 0;
+		s->orphan = true;
+		n->orphans++;
 		if (s->state == SLOT_READY)
 			slot_give(n, number);
 		number = next;           /* those that wait go with their answers: `ready` finds no connection */
@@ -411,4 +416,15 @@ void slot_abandon(struct net *n, struct conn *c)
 	c->first = c->last = c->waiting = 0;
 	if (c->flags & CONN_STALLED)
 		request_abandon(n, c);
+}
+
+/* Their answers may never come. Now and then is enough: nobody waits for them. */
+void slot_expire_orphans(struct net *n)
+{
+	if (!n->orphans || n->now_ms < n->orphan_ms)
+		return;
+	n->orphan_ms = n->now_ms + 1000;
+	for (uint32_t i = 1; i < n->slot_room && n->orphans; i++)
+		if (n->slots[i].state == SLOT_WAITING && n->slots[i].orphan && n->slots[i].until_ms <= n->now_ms)
+			slot_give(n, i);
 }
