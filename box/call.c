@@ -69,7 +69,9 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	p = sched_port(s);
 	epoch_enter(&p->epoch);
 	turn.cell = sched_find(p, &a, turn.type, address_hash(&a, s->seed), &gen);
-	if (turn.cell && load_acquire(&turn.cell->life) == NOH_ACTIVE)
+	/* Not one that a step is changing, and that is looked at first: else it could be the state of before,
+	 * read after that of another actor which is the one after (sched/step_turn.c). */
+	if (turn.cell && load_acquire(&turn.cell->life) == NOH_ACTIVE)                  /* B */
 		ok = copy_state(turn.type, turn.cell->body, state) && (at_once || shown(s, turn.cell));
 	epoch_leave(&p->epoch);
 	sched_port_done(p);

@@ -45,7 +45,7 @@ enum {
 
 /* In life: a step is changing this one and others (step.h). What looks beside the mailbox must not see
  * some before and others after it: it takes its place in the mailbox instead. */
-#define LIFE_HELD 0x80
+#define LIFE_HELD 16
 
 /* A message that has to be handled again, or was taken and could not be handled yet. */
 struct redo {

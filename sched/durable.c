@@ -145,6 +145,13 @@ static void see_to_it(struct worker *w)
 		w->mine.pushed = true;
 }
 
+/* A record of c was pushed, as one alone or as one of a step's. */
+static void pushed(struct cell *c, uint64_t seq, uint64_t due)
+{
+	*body_seq(c->body) = seq;
+	durable_raise(c, due);
+}
+
 /* From here on the record is what happened. */
 void durable_push(struct worker *w, struct cell *c, uint64_t seq)
 {
@@ -156,8 +163,7 @@ void durable_push(struct worker *w, struct cell *c, uint64_t seq)
 	if (!PLANT(PLANT_RELEASE_BEFORE_PUSH))          /* then the next record takes it along */
 		s->journal.push(s->journal.arg, w->fixed.index);
 	t->due = early ? early : s->journal.epoch(s->journal.arg);
-	*body_seq(c->body) = seq;
-	durable_raise(c, t->due);
+	pushed(c, seq, t->due);
 	see_to_it(w);
 }
 
@@ -206,8 +212,9 @@ void durable_tell(struct worker *w)
 static void commit_part(struct noh_turn *t, struct cell *c)
 {
 	if (t->so_far.flags & TURN_RECORDED)
-		*body_seq(c->body) = t->record_seq | (t->so_far.flags & TURN_ERASE ? SEQ_BARE : 0);
-	durable_raise(c, t->due);
+		pushed(c, t->record_seq | (t->so_far.flags & TURN_ERASE ? SEQ_BARE : 0), t->due);
+	else
+		durable_raise(c, t->due);
 }
 
 void durable_commit(struct worker *w, struct cell *c)

@@ -335,11 +335,17 @@ static uint64_t due_of(struct step *s)
 	return due;
 }
 
-static void show_held(struct step *s, uint8_t life)
+/* A -> B  of box/call.c: whoever reads one of them after the step (its state, published after these stores) finds
+ * the mark on the others, or finds it gone and with it their new state. */
+static void show_held(struct step *s, bool held)
 {
-	for (uint32_t i = 0; i < s->count; i++)
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct cell *c = s->parts[i].cell;
+		uint8_t life = load_relaxed(&c->life) & (uint8_t)~LIFE_HELD;
+
 		if (s->parts[i].type->reads)
-			store_release(&s->parts[i].cell->life, life);
+			store_release(&c->life, held ? life | LIFE_HELD : life);       /* A */
+	}
 }
 
 static void commit_part(struct run *r, uint32_t i, uint64_t due)
@@ -369,10 +375,10 @@ static int commit_all(struct run *r, uint64_t *due)
 		rc = durable_push_group(r->w, &r->group, due);
 	if (rc != NOH_OK)
 		return rc;
-	show_held(s, NOH_ACTIVE | LIFE_HELD);
+	show_held(s, true);
 	for (uint32_t i = 0; i < s->count; i++)
 		commit_part(r, i, *due);
-	show_held(s, NOH_ACTIVE);
+	show_held(s, false);
 	if (s->key)
 		remember_key(r, NOH_OK, *due);
 	return NOH_OK;
