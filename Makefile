@@ -1,7 +1,8 @@
-# make            build out/plain/noh        make run     build, then a one-minute demonstration
+# make            build out/plain/noh        make run     build, then serve on port 7411; data in out/run-data
+# make demo       a million actors, live     R='--resp-port 6379' make run      more options for it
 # make test       everything CI runs         make T=mailbox test    only tests whose path has "mailbox"
 # make stress     minutes of it              make fuzz    fuzz the parsers (minutes)
-# make bench      numbers; idle machine      make bench-peers       the same beside CAF, Erlang, Go, Tokio
+# make bench      numbers; idle machine      make bench-peers       beside CAF, Erlang, Go, Tokio, Redis ...
 # make lib        libnoh.a .so noh.pc        make install PREFIX=/usr/local
 # make sim        the simulator: noh sim     noh sim --seed 42 --loud      one seed, step by step
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
@@ -32,13 +33,17 @@ obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
-.PHONY: all lib run sim test unit stress fuzz bench bench-peers install deps clean
+.PHONY: all lib run demo sim test unit stress fuzz bench bench-peers install deps clean
 
 all: $(OUT)/noh
 deps:
 	@tools/deps.sh build
 run: deps
-	@$(MAKE) --no-print-directory -s all && $(OUT)/noh demo
+	@$(MAKE) --no-print-directory -s all
+	@exec $(OUT)/noh serve --data out/run-data $(R)
+demo: deps
+	@$(MAKE) --no-print-directory -s all
+	@$(OUT)/noh demo
 test:
 	@tests/run.sh
 stress:
@@ -66,16 +71,23 @@ $(OUT)/noh: $(call obj,$(SRC) $(CLI))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call obj,$(SRC)) $(call obj,$(wildcard tests/lib/*.c))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+$(patsubst %.c,$(OUT)/%,$(filter tests/bench/%,$(TESTS))): %: %.o \
+		$(call obj,$(SRC) $(wildcard tests/lib/*.c bench/*.c) tools/cli.c tests/bench/tiny_server.c)
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+# Tests of the command line's own parts.
+TOOLKIT := tools/cli.c tools/accounts.c $(wildcard tools/settings*.c)
+$(patsubst %.c,$(OUT)/%,$(filter tests/tools/%,$(TESTS))): %: %.o $(call obj,$(SRC) $(TOOLKIT) $(wildcard tests/lib/*.c))
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call obj,$(SRC) $(wildcard tests/lib/*.c) $(SIM))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(WRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
 # The commands alone, behind a fake connection (tests/net/fake_net.c).
 FAKED   := $(filter tests/net/command%,$(wildcard tests/net/*.c))
-FAKING  := $(wildcard core/*.c net/command*.c) $(addprefix net/,names.c out.c resp_read.c session.c status.c) tests/net/fake_net.c
+FAKING  := $(wildcard core/*.c net/command*.c) $(addprefix net/,roster.c out.c resp_read.c session.c status.c) tests/net/fake_net.c
 $(patsubst %.c,$(OUT)/%,$(FAKED)): %: %.o $(call obj,$(FAKING) $(wildcard tests/lib/*.c))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 # The simulator: a build of its own, with the planted bugs that it must find (core/plant.h).
 SIMBOX  := $(wildcard tests/sim/box/*.c) $(filter tests/sim/disk_% tests/sim/lmdb_%,$(SIM))
-SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit
+SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit db_rows db_mark_stored overlay_window step_end
 simobj   = $(patsubst %.c,$(OUT)/sim/%.o,$(1))
 $(OUT)/sim/%.o: %.c
 	@mkdir -p $(@D)

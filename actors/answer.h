@@ -16,10 +16,11 @@ static inline int answer(noh_turn *turn, const void *body, size_t len)
 	return rc < 0 ? rc : NOH_OK;
 }
 
-/* What was asked for cannot be, as things are: the outcome says why, and nothing was changed. */
+/* What was asked for cannot be, as things are: the outcome says why, and nothing was changed. That is an answer
+ * like any other, but in a step over several actors: there nothing of it may happen. */
 static inline int refuse(noh_turn *turn, const void *body, size_t len)
 {
-	return answer(turn, body, len);
+	return noh_in_step(turn) ? noh_refuse(turn, body, len) : answer(turn, body, len);
 }
 
 /* A body that nobody who has read noh_actors.h sends. */

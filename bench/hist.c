@@ -25,8 +25,13 @@ static uint64_t top_of(unsigned step)
 
 void hist_add(struct hist *h, uint64_t ns)
 {
-	h->steps[step_of(ns)]++;
-	h->count++;
+	hist_add_many(h, ns, 1);
+}
+
+void hist_add_many(struct hist *h, uint64_t ns, uint64_t times)
+{
+	h->steps[step_of(ns)] += times;
+	h->count += times;
 	if (ns > h->most)
 		h->most = ns;
 }

@@ -16,6 +16,7 @@ struct hist {
 };
 
 void     hist_add(struct hist *h, uint64_t ns);
+void     hist_add_many(struct hist *h, uint64_t ns, uint64_t times);
 void     hist_merge(struct hist *into, const struct hist *from);
 uint64_t hist_at(const struct hist *h, double share);   /* 0.99 -> p99, in ns; 0 if empty */
 

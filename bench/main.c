@@ -1,5 +1,6 @@
 /* bench/main.c - noh bench: which benchmarks, how often, on how many workers, shown how. */
 #include "bench/bench.h"
+#include "bench/load.h"
 #include "tools/cli.h"
 
 #include <sched.h>
@@ -12,7 +13,8 @@ enum { MOST_WORKERS = 256, MOST_REPS = 1000, MOST_BENCHES = 64 };
 
 void bench_usage(void)
 {
-	printf("usage: noh bench [NAME ...] [options]\n\n"
+	printf("usage: noh bench [NAME ...] [options]\n"
+	       "       noh bench load [options]     put load on a RESP server; see noh bench load --help\n\n"
 	       "Runs the named benchmarks (default: all of --list but the last groups), each\n"
 	       "repetition in a process of its own, and checks every result exactly. The table\n"
 	       "shows the median; spread is fastest minus slowest, in percent of it.\n\n"
@@ -296,6 +298,8 @@ int bench_main(int argc, char **argv)
 	const struct bench *chosen[MOST_BENCHES];
 	unsigned count = 0;
 
+	if (argc > 1 && strcmp(argv[1], "load") == 0)
+		return load_main(argc - 1, argv + 1);
 	remember_command(&plan, argc, argv);
 	while (cli_next(&args)) {
 		int rc = CLI_FINE;

@@ -3,7 +3,9 @@
  * Every function here borrows a port (sched.h) for its sends, and gives it back before it blocks.
  */
 #include "box/api.h"
+#include "sched/durable.h"
 #include "sched/events.h"
+#include "sched/image.h"
 
 #include <string.h>
 
@@ -14,10 +16,10 @@ int api_running(noh_box *box)
 	return NOH_OK;
 }
 
-/* A port to change something with; NULL once the box stops. The port is taken first, then the flag
+/* The port is taken first, then the flag
  * looked at; noh_stop raises the flag first, then waits for the ports: so nothing is accepted behind
  * its back. */
-static struct port *open_port(noh_box *box)
+struct port *api_port(noh_box *box)
 {
 	struct port *p = sched_port(&box->sched);
 
@@ -41,7 +43,7 @@ int api_may_block(const char *what)
 	return NOH_OK;
 }
 
-static int check_message(struct sched *s, struct type *t, uint32_t kind, size_t len)
+int api_check_message(struct sched *s, struct type *t, uint32_t kind, size_t len)
 {
 	if (len > s->max_message)
 		return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len,
@@ -114,7 +116,7 @@ bool api_set_body(struct msg *m, const struct outgoing *out)
 static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct outgoing *out)
 {
 	struct msg m = { .kind = out->kind, .reply = out->reply };
-	int rc = check_message(p->sched, cell_type(p->sched, c), out->kind, out->len);
+	int rc = api_check_message(p->sched, cell_type(p->sched, c), out->kind, out->len);
 
 	if (rc != NOH_OK)
 		return rc;
@@ -133,7 +135,7 @@ int api_check(struct sched *s, struct type *t, const struct outgoing *out)
 				 "migration leads from; see the log of the start, or run noh check", t->name);
 	if (!t->durable && out->options && out->options->key)
 		return error_set(NOH_EINVAL, "an idempotency key needs a durable type, and %s is not", t->name);
-	return check_message(s, t, out->kind, out->len);
+	return api_check_message(s, t, out->kind, out->len);
 }
 
 /* An actor may go back to storage between look-up and push: look it up again. */
@@ -153,7 +155,7 @@ int api_send(noh_box *box, const char *address, const struct outgoing *out)
 		rc = api_check(s, t, out);
 	if (rc != NOH_OK)
 		return rc;
-	p = open_port(box);
+	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
 	do {
@@ -182,7 +184,7 @@ int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, si
 		return rc;
 	if (ref_number(to) == 0 || ref_number(to) >= load_relaxed(&s->cells.shared.fresh))
 		return error_set(NOH_EINVAL, "a reference to nobody");
-	p = open_port(box);
+	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
 	if (load_acquire(&cell_at(s, ref_number(to))->mailbox.gen) != ref_gen(to))
@@ -277,7 +279,7 @@ int noh_publish_to(noh_box *box, const char *channel, const void *body, size_t l
 		if (rc != NOH_OK)
 			return rc == NOH_FULL ? error_set(NOH_EFAILED, "the mailbox of %s is full", address) : rc;
 	}
-	p = open_port(box);
+	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
 	heard = events_publish(p, &(struct event){ channel, channel_len, body, len, 0 }) + personal;
@@ -343,7 +345,7 @@ int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 	if (rc != NOH_OK)
 		return rc;
 	do {
-		p = open_port(box);
+		p = api_port(box);
 		if (!p)
 			return NOH_ESTOPPED;
 		rc = sched_resolve(p, address, strlen(address), &c, &gen);
@@ -375,7 +377,7 @@ static int look_up(struct port *p, const char *address, struct cell **c, uint32_
 /* A message is on its way to an actor that has not begun yet: it is activating. */
 static noh_life life_of(struct cell *c)
 {
-	noh_life life = (noh_life)load_relaxed(&c->life);
+	noh_life life = cell_life(c);
 
 	if (life == NOH_NOT_ACTIVE && mb_state(load_acquire(&c->mailbox.word)) != MB_IDLE)
 		return NOH_ACTIVATING;
@@ -396,7 +398,7 @@ int noh_deactivate(noh_box *box, const char *address, bool force, uint32_t timeo
 		rc = api_running(box);
 	if (rc != NOH_OK)
 		return rc;
-	p = open_port(box);
+	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
 	epoch_enter(&p->epoch);
@@ -423,7 +425,8 @@ const char *noh_life_name(noh_life life)
 	return "unknown";
 }
 
-static bool is_stored(noh_box *box, const struct address *a, struct type *t)
+/* Also raises *due. */
+static bool is_stored(noh_box *box, const struct address *a, struct type *t, uint64_t *due)
 {
 	uint64_t hash = address_hash(a, box->sched.seed);
 	char text[ADDRESS_MAX + 1];
@@ -439,11 +442,29 @@ static bool is_stored(noh_box *box, const struct address *a, struct type *t)
 	if (store_load(store, text, (size_t)t->name_len + 1 + a->id_len, hash, &stored) !=
 	    NOH_OK)
 		return false;
+	if (stored.due > *due)
+		*due = stored.due;
+	bool kept = !stored.gone && image_is_kept(stored.image, stored.len);
+
 	mem_free(stored.image, stored.len);
-	return !stored.gone;
+	return kept;
+}
+
+uint64_t api_due_now(noh_box *box)
+{
+	struct sched_journal *j = &box->sched.journal;
+
+	return j->arg ? j->epoch(j->arg) : 0;
 }
 
 int noh_get_status(noh_box *box, const char *address, noh_status *status)
+{
+	uint64_t due;
+
+	return api_status(box, address, status, &due);
+}
+
+int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *due)
 {
 	struct sched *s = &box->sched;
 	struct address a;
@@ -451,9 +472,11 @@ int noh_get_status(noh_box *box, const char *address, noh_status *status)
 	struct cell *c = NULL;
 	struct port *p;
 	uint32_t gen;
+	uint8_t life = 0;
 	int rc = load_acquire(&box->phase) == BOX_RUNNING ? NOH_OK : api_running(box);
 
 	memset(status, 0, sizeof *status);
+	*due = 0;
 	if (rc != NOH_OK)
 		return rc;
 	p = sched_port(s);
@@ -463,18 +486,30 @@ int noh_get_status(noh_box *box, const char *address, noh_status *status)
 		uint64_t now_ds = clock_now_ns(&s->clock) / 100000000u;
 		uint32_t last = load_relaxed(&c->last_active);
 
+		life = load_acquire(&c->life);
+		if (sched_is_durable(s))
+			*due = load_acquire(body_due(c->body));
 		status->life = life_of(c);
 		status->mailbox_size = mailbox_depth(&c->mailbox);
 		status->idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
 	}
 	epoch_leave(&p->epoch);
 	sched_port_done(p);
-	if (rc == NOH_OK)
-		status->stored = is_stored(box, &a, t);
+	if (rc == NOH_OK) {
+		status->stored = is_stored(box, &a, t, due);
+		status->exists = life & LIFE_KNOWN ? (life & LIFE_THERE) != 0 : status->stored;
+	}
 	return rc;
 }
 
 int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
+{
+	uint64_t due;
+
+	return api_list(box, type, cursor, entries, count, &due);
+}
+
+int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due)
 {
 	struct sched *s = &box->sched;
 	struct type *only = type ? sched_find_type(s, type, strlen(type)) : NULL;
@@ -482,6 +517,7 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 	size_t   got = 0;
 	struct port *p;
 
+	*due = 0;
 	if (load_acquire(&box->phase) != BOX_RUNNING)
 		return api_running(box);
 	if (type && !only)
@@ -493,11 +529,13 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 		struct cell *c = cell_at(s, (uint32_t)n);
 		uint64_t word = load_acquire(&c->mailbox.word);
 
-		if (mb_state(word) == MB_DEAD || load_relaxed(&c->life) == NOH_NOT_ACTIVE ||
+		if (mb_state(word) == MB_DEAD || cell_life(c) == NOH_NOT_ACTIVE ||
 		    (only && cell_type(s, c) != only))
 			continue;
 		entries[got].ref = ref_make((uint32_t)n, load_relaxed(&c->mailbox.gen));
-		entries[got].life = (noh_life)load_relaxed(&c->life);
+		entries[got].life = cell_life(c);
+		if (sched_is_durable(s) && load_acquire(body_due(c->body)) > *due)
+			*due = load_acquire(body_due(c->body));
 		cell_address(s, c, entries[got++].address);
 	}
 	epoch_leave(&p->epoch);

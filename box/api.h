@@ -1,4 +1,4 @@
-/* box/api.h - what the parts of noh.h's section 4 share (api.c, call.c, stats.c).
+/* box/api.h - what the parts of noh.h's section 4 share (api.c, call.c, scan.c, stats.c).
  *
  * Owns     nothing.   Threads  any.
  */
@@ -15,7 +15,12 @@ struct outgoing {
 	const noh_call_options *options;       /* NULL: none of that            */
 };
 
+#define API_TIMEOUT_MS 30000
+
 int api_running(noh_box *box);
+struct port *api_port(noh_box *box);      /* to change something with; NULL once the box stops */
+int api_check_message(struct sched *s, struct type *t, uint32_t kind, size_t len);
+int api_check_options(const noh_call_options *o);
 int api_may_block(const char *what);
 uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms);
 int api_call_result(const char *address, int status, size_t len, size_t room, bool wanted);
@@ -23,6 +28,14 @@ int api_check(struct sched *s, struct type *t, const struct outgoing *out);   /*
 bool api_set_body(struct msg *m, const struct outgoing *out);
 int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
 int api_send(noh_box *box, const char *address, const struct outgoing *out);
+/* As noh_scan, noh_get_status and noh_list; *due: when all that is told is on disk. Who shows it to others holds it
+ * back until sched.durable is there (P5). */
+int api_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
+	     uint64_t *due);
+int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *due);
+int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due);
+/* When all that has happened so far is on disk: for numbers. 0: at once. */
+uint64_t api_due_now(noh_box *box);
 int api_send_until(noh_box *box, const char *address, const struct outgoing *out, uint64_t until_ns);
 
 #endif

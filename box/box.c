@@ -19,7 +19,7 @@ static int storage_load(void *arg, const char *address, size_t len, uint64_t has
 
 	if (rc == NOH_OK)
 		*image = (struct sched_image){ stored.image, stored.len, stored.seq, stored.due,
-					       stored.gone, stored.fresh };
+					       stored.gone, stored.fresh, stored.reborn };
 	return rc;
 }
 
@@ -27,7 +27,7 @@ static int storage_save(void *arg, const char *address, size_t len, uint64_t has
 			const struct sched_image *image)
 {
 	struct stored stored = { image->bytes, image->len, image->seq, image->due, image->gone,
-				 image->fresh };
+				 image->fresh, image->reborn };
 
 	return store_save(arg, address, len, hash, &stored);
 }
@@ -123,6 +123,7 @@ int box_open(noh_box **out, const noh_options *options, const struct box_seams *
 		box->disk.segment_bytes = seams->segment_bytes;
 		box->disk.ring_bytes = seams->ring_bytes;
 	}
+	marks_open(&box->marks);
 	rc = set_options(box, options ? options : &defaults);
 	if (rc == NOH_OK)
 		rc = sched_open(&box->sched);
@@ -455,6 +456,7 @@ void noh_close(noh_box *box)
 	topics_close(&box->sched.topics);
 	box_disk_close(box);
 	store_close(box->store);
+	marks_close(&box->marks);
 	mem_free(box->threads, 0);
 	mem_free(box, sizeof *box);
 }

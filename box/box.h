@@ -6,6 +6,7 @@
 #ifndef NOH_BOX_BOX_H
 #define NOH_BOX_BOX_H
 
+#include "box/marks.h"
 #include "persist/crashes.h"
 #include "persist/datadir.h"
 #include "persist/keeper.h"
@@ -36,6 +37,8 @@ struct box_disk {
 	uint32_t        ring_bytes;
 	uint64_t        timers_to_ms;    /* keeper: dormant timers are armed up to then, wall-clock */
 	bool            woken;           /* keeper: who has messages from before was woken         */
+	uint64_t        last_frame;      /* of the run before: what it left is counted when the image is there */
+	atomic_u32      counted;         /* how many actors of each type existed when this run began */
 };
 
 struct server;
@@ -46,6 +49,7 @@ struct noh_box {
 	struct box_disk disk;
 	struct server  *server;          /* NULL: it does not listen                               */
 	struct type    *counter, *inventory;   /* of plain keys; NULL: not registered              */
+	struct marks    marks;
 	bool            no_uring;
 	pthread_t     *threads;          /* workers, then the watchdog */
 	uint32_t       thread_count;

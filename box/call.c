@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define CALL_TIMEOUT_MS 30000
-
 /* Copy the state as the last finished turn left it. */
 static bool copy_state(struct type *t, struct body *b, uint64_t *out)
 {
@@ -27,7 +25,7 @@ static bool copy_state(struct type *t, struct body *b, uint64_t *out)
 
 int api_call_result(const char *address, int status, size_t len, size_t room, bool wanted)
 {
-	if (status == NOH_OK && wanted && len > room)
+	if ((status == NOH_OK || status == NOH_REFUSED) && wanted && len > room)
 		return error_set(NOH_ETOOBIG, "the answer of %s has %zu bytes, there is room for %zu",
 				 address, len, room);
 	if (status < 0 && status != NOH_ETIMEOUT)
@@ -71,7 +69,7 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	p = sched_port(s);
 	epoch_enter(&p->epoch);
 	turn.cell = sched_find(p, &a, turn.type, address_hash(&a, s->seed), &gen);
-	if (turn.cell && load_acquire(&turn.cell->life) == NOH_ACTIVE)
+	if (turn.cell && (load_acquire(&turn.cell->life) & (LIFE_OF | LIFE_HELD)) == NOH_ACTIVE)
 		ok = copy_state(turn.type, turn.cell->body, state) && (at_once || shown(s, turn.cell));
 	epoch_leave(&p->epoch);
 	sched_port_done(p);
@@ -90,11 +88,11 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 		(void)error_set(*rc, "%s: %s", address,
 				turn.so_far.flags & TURN_REASON ? turn.reason : noh_strerror(*rc));
 	else
-		*rc = api_call_result(address, NOH_OK, turn.answer_len, turn.answer_room, answer != NULL);
+		*rc = api_call_result(address, *rc == NOH_REFUSED ? *rc : NOH_OK, turn.answer_len, turn.answer_room, answer != NULL);
 	return true;
 }
 
-static int check_options(const noh_call_options *o)
+int api_check_options(const noh_call_options *o)
 {
 	if (o->durability != NOH_DISK && o->durability != NOH_MEMORY)
 		return error_set(NOH_EINVAL, "durability %d is none of NOH_DISK and NOH_MEMORY", o->durability);
@@ -149,12 +147,12 @@ int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body,
 int noh_call_with(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
 		  const noh_call_options *o, void *answer, size_t *answer_len)
 {
-	int rc = o ? check_options(o) : NOH_OK;
+	int rc = o ? api_check_options(o) : NOH_OK;
 
 	if (rc != NOH_OK)
 		return rc;
 	return call(box, address, &(struct outgoing){ kind, body, len, 0, o },
-		    o && o->timeout_ms ? o->timeout_ms : CALL_TIMEOUT_MS, answer, answer_len);
+		    o && o->timeout_ms ? o->timeout_ms : API_TIMEOUT_MS, answer, answer_len);
 }
 
 static int call_then(noh_box *box, const char *address, struct outgoing *out, uint32_t timeout_ms,
@@ -192,12 +190,12 @@ int noh_call_then(noh_box *box, const char *address, uint32_t kind, const void *
 int noh_call_then_with(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
 		       const noh_call_options *o, noh_done_fn *done, void *user)
 {
-	int rc = o ? check_options(o) : NOH_OK;
+	int rc = o ? api_check_options(o) : NOH_OK;
 
 	if (rc != NOH_OK)
 		return rc;
 	return call_then(box, address, &(struct outgoing){ kind, body, len, 0, o },
-			 o && o->timeout_ms ? o->timeout_ms : CALL_TIMEOUT_MS, done, user);
+			 o && o->timeout_ms ? o->timeout_ms : API_TIMEOUT_MS, done, user);
 }
 
 int noh_sync(noh_box *box, uint32_t timeout_ms)
@@ -210,6 +208,8 @@ int noh_sync(noh_box *box, uint32_t timeout_ms)
 		return rc;
 	rc = journal_wait(box->disk.journal, journal_epoch(box->disk.journal),
 			  (uint64_t)timeout_ms * 1000000u);
+	if (rc != NOH_EDISK && load_acquire(&box->disk.failed))      /* the keeper's: the image, not the journal */
+		return error_set(NOH_EDISK, "the data directory failed; the log says how");
 	if (rc == NOH_ETIMEOUT)
 		return error_set(rc, "what has happened is not on disk after %u ms", timeout_ms);
 	return rc;

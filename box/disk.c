@@ -96,6 +96,7 @@ static int open_parts(noh_box *box, const noh_options *o)
 	if (rc == NOH_OK)
 		rc = journal_folded(d->journal, frame);
 	d->boot_tag = end.epoch + 1;
+	d->last_frame = end.frame;
 	if (rc == NOH_OK)
 		rc = store_disk_open(&d->store, d->db, d->boot_tag);
 	if (rc != NOH_OK || tail_records(tail) == 0) {
@@ -272,6 +273,43 @@ static void arm_timers(noh_box *box)
 	d->timers_to_ms = now + TIMERS_AHEAD_MS;
 }
 
+/* ── how many there are ── */
+
+/* How many of each type the image has. */
+static int count_type(void *arg, const char *name, uint32_t version, uint64_t schema, uint64_t images)
+{
+	struct type *t = sched_find_type(arg, name, strlen(name));
+
+	(void)version;
+	(void)schema;
+	if (t)
+		add_relaxed(&t->at_start, images);
+	return 0;
+}
+
+/* What existed when this run began is counted in the image once that has all of it and nothing more; since then
+ * everybody counts himself (life_comes). Before a crash's tail is folded it is about so many. */
+static void count_types(noh_box *box, bool all)
+{
+	struct sched *s = &box->sched;
+
+	for (uint32_t i = 0; i < s->type_count; i++)
+		store_relaxed(&s->types[i]->at_start, 0);
+	if (db_types(box->disk.db, count_type, s) == NOH_OK && all)
+		store_release(&box->disk.counted, 1);
+}
+
+static void count_after_crash(noh_box *box)
+{
+	uint64_t frame, epoch;
+
+	if (load_relaxed(&box->disk.counted))
+		return;
+	db_stamp(box->disk.db, &frame, &epoch);
+	if (frame == box->disk.last_frame)
+		count_types(box, true);
+}
+
 int box_keeper_round(noh_box *box)
 {
 	struct box_disk *d = &box->disk;
@@ -288,6 +326,7 @@ int box_keeper_round(noh_box *box)
 	}
 	arm_timers(box);
 	rc = keeper_step(&d->keeper);
+	count_after_crash(box);
 	if (rc < 0)
 		fail(box, rc, "the image cannot be written");
 	return rc;
@@ -330,7 +369,11 @@ int box_disk_start(noh_box *box, bool threads)
 
 	if (!d->db)
 		return NOH_OK;
-	(void)db_types(d->db, check_version, &box->sched);
+	if (!threads) {
+		(void)db_types(d->db, check_version, &box->sched);
+		count_types(box, !d->tail);
+		d->keeper.first_to = d->tail ? d->last_frame : 0;
+	}
 	for (; threads && d->thread_count < 3; d->thread_count++) {
 		int err = pthread_create(&d->threads[d->thread_count], NULL, mains[d->thread_count], box);
 

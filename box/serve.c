@@ -5,9 +5,7 @@
  * the receive buffer (turn in place); if it is busy, the message waits in its mailbox.
  */
 #include "box/api.h"
-#define part net_part
 #include "net/net.h"
-#undef part
 #include "sched/birth.h"
 #include "sched/durable.h"
 #include "sched/events.h"
@@ -28,8 +26,10 @@ static struct type *type_of(noh_box *box, const struct arrival *a)
 	case TYPE_IN_ADDRESS:
 		break;
 	}
+	/* Anything out of the ordinary is looked at when it is delivered. */
 	colon = memchr(a->address, ':', a->address_len);
-	return colon ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
+	return colon && colon + 1 < a->address + a->address_len
+		       ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
 }
 
 static void prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n)
@@ -55,9 +55,14 @@ static void prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n
 		cells[i] = number ? cell_at(&box->sched, number) : NULL;
 		__builtin_prefetch(cells[i], 1);
 	}
-	for (uint32_t i = 0; i < n; i++)
-		if (cells[i])
-			__builtin_prefetch(load_relaxed(&cells[i]->body), 1);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *body = cells[i] ? (const char *)load_relaxed(&cells[i]->body) : NULL;
+
+		if (!body)
+			continue;
+		__builtin_prefetch(body, 1);
+		__builtin_prefetch(body + 47, 1);        /* many stand on two lines */
+	}
 }
 
 static void name(const struct arrival *a, struct named *who)
@@ -114,10 +119,10 @@ static int deliver_system(struct worker *w, const struct named *who, const struc
 	if (rc != NOH_OK)
 		return rc;
 	if (!c)
-		return NOH_ENOACTOR;
+		return error_set(NOH_ENOACTOR, "%.*s is not active", (int)a->address_len, a->address);
 	n = node_take(p, on ? SYS_ACTIVATE : SYS_DEACTIVATE);
 	if (!n)
-		return NOH_ENOMEM;
+		return error_set(NOH_ENOMEM, "no memory for another call");
 	n->token = a->token;
 	n->status = a->op == REQUEST_DEACTIVATE_FORCE;
 	sched_sys(p, c, gen, n);
@@ -134,18 +139,22 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 	struct named who;
 	int rc;
 
-	if (!a->type)
-		return birth_name(&w->mine.port, a->address, a->address_len, &who) == NOH_OK ? NOH_EADDRESS
-											   : NOH_ENOTYPE;
-	name(a, &who);
+	rc = a->type ? NOH_OK : birth_name(&w->mine.port, a->address, a->address_len, &who);
+	if (rc != NOH_OK)
+		return rc;
+	if (a->type)
+		name(a, &who);           /* else: "type/id" */
+	else
+		a->type = who.type;
 	if (a->op != REQUEST_CALL && a->op != REQUEST_SEND)
 		return deliver_system(w, &who, a);
 	rc = api_check(&box->sched, a->type, &out);
 	if (rc != NOH_OK)
 		return rc;
 	if (!api_set_body(&e.msg, &out))
-		return NOH_ENOMEM;
+		return error_set(NOH_ENOMEM, "no memory for a message of %u bytes", a->len);
 	rc = deliver_message(w, &who, &e);
+	a->final = who.type->pub.full_mode != NOH_BLOCK;
 	if (rc != NOH_OK)
 		msg_free_body(&e.msg);
 	return rc;
@@ -166,16 +175,76 @@ static void answer(void *arg, struct port *p, uint64_t token, uint64_t due, int 
 		park_wake(&box->sched.workers[owner].shared.park);
 }
 
-static int step(void *arg, uint32_t worker, const struct request *parts, uint32_t n, uint32_t timeout_ms,
+/* What a step's answer finds its way back by. */
+struct stepping {
+	noh_box *box;
+	uint64_t token;
+	size_t   bytes;
+};
+
+static void step_done(void *user, int status, const noh_part_answer *answers, size_t count)
+{
+	struct stepping *st = user;
+	noh_box *box = st->box;
+	uint32_t owner = token_worker(st->token);
+	struct net *n = load_acquire(&box->server->nets[owner]);
+	struct worker *self = sched_self();
+	struct reply_part parts[NOH_STEP_PARTS];
+
+	for (size_t i = 0; i < count; i++)
+		parts[i] = (struct reply_part){ status < 0 && answers[i].status == NOH_OK ? status : answers[i].status,
+					      (uint32_t)answers[i].len, answers[i].body };
+	if (self && self->fixed.sched == &box->sched && self->fixed.index == owner)
+		net_answer_parts(n, st->token, 0, status, parts, (uint32_t)count);
+	else if (net_answer_parts_late(n, st->token, 0, status, parts, (uint32_t)count))
+		park_wake(&box->sched.workers[owner].shared.park);
+	mem_free(st, st->bytes);
+}
+
+static const char *const prefixes[] = { "", "counter:", "inventory:" };
+
+/* The step's own gate holds the answer until it is on disk. */
+static int step(void *arg, uint32_t worker, const struct request *requests, uint32_t n, uint32_t timeout_ms,
 		uint64_t token)
 {
-	(void)arg;
+	noh_box *box = arg;
+	noh_call_options o = { timeout_ms, requests->durability, requests->key, requests->key_len };
+	size_t bytes = sizeof(struct stepping) + n * sizeof(noh_part);
+	struct stepping *st;
+	noh_part *parts;
+	char *text;
+	int rc;
+
 	(void)worker;
-	(void)parts;
-	(void)n;
-	(void)timeout_ms;
-	(void)token;
-	return NOH_EINVAL;
+	if (n > NOH_STEP_PARTS)
+		return error_set(NOH_ETOOBIG, "a step over %u actors: at most %d", n, NOH_STEP_PARTS);
+	if (box->server->o.durability == NOH_MEMORY)
+		o.durability = NOH_MEMORY;
+	for (uint32_t i = 0; i < n; i++)
+		bytes += strlen(prefixes[requests[i].type]) + requests[i].id_len + 1;
+	st = mem_alloc(bytes);
+	if (!st)
+		return error_set(NOH_ENOMEM, "no memory for a step over %u actors", n);
+	*st = (struct stepping){ box, token, bytes };
+	parts = (noh_part *)(void *)(st + 1);
+	text = (char *)(parts + n);
+	for (uint32_t i = 0; i < n; i++) {
+		size_t name_len = strlen(prefixes[requests[i].type]);
+
+		parts[i] = (noh_part){ text, requests[i].kind, requests[i].body, requests[i].len };
+		memcpy(text, prefixes[requests[i].type], name_len);
+		memcpy(text + name_len, requests[i].id, requests[i].id_len);
+		text[name_len + requests[i].id_len] = 0;
+		if (memchr(text, 0, name_len + requests[i].id_len)) {
+			mem_free(st, bytes);
+			return error_set(NOH_EADDRESS, "a key with a NUL byte in it");
+		}
+		text += name_len + requests[i].id_len + 1;
+	}
+	rc = noh_step_then(box, parts, n, &o, step_done, st);
+	if (rc != NOH_OK)
+		mem_free(st, bytes);
+	return rc;
 }
 
 /* ── the network's part of a pass: sched.h ── */
@@ -195,7 +264,20 @@ static int on_open(void *arg, uint32_t worker)
 	return 0;
 }
 
-static uint32_t on_read(void *arg, uint32_t worker) { return net_read(net_at(arg, worker)); }
+#define FEW_CLIENTS 2
+
+static uint32_t on_read(void *arg, uint32_t worker)
+{
+	struct worker *w = &((noh_box *)arg)->sched.workers[worker];
+	struct net *n = net_at(arg, worker);
+	uint32_t work = net_read(n);
+
+	/* A lone client that was just answered asks again soon: worth a longer look before sleeping. */
+	w->mine.crowded = load_relaxed(&n->shown.connections) > FEW_CLIENTS;
+	w->mine.answered |= work && !w->mine.crowded;
+	return work;
+}
+
 static uint32_t on_write(void *arg, uint32_t worker) { return net_write(net_at(arg, worker)); }
 static void on_submit(void *arg, uint32_t worker) { net_submit(net_at(arg, worker)); }
 static bool on_ready(void *arg, uint32_t worker) { return net_ready(net_at(arg, worker)); }
@@ -204,6 +286,22 @@ static void on_wait(void *arg, uint32_t worker, uint64_t ns) { net_wait(net_at(a
 static bool on_idle(void *arg) { return server_idle(((noh_box *)arg)->server); }
 
 /* ── what the network asks of the box: net.h ── */
+
+static int door_status(void *arg, const char *address, noh_status *status, uint64_t *due)
+{
+	return api_status(arg, address, status, due);
+}
+
+static int door_list(void *arg, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due)
+{
+	return api_list(arg, type, cursor, entries, count, due);
+}
+
+static int door_scan(void *arg, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
+		     uint64_t *due)
+{
+	return api_scan(arg, type, cursor, limit, each, user, due);
+}
 
 static atomic_u64 *door_awaits(void *arg, uint32_t worker)
 {
@@ -269,9 +367,9 @@ static uint64_t on_publish(void *arg, struct port *p, struct topic *topic, const
 
 int noh_listen(noh_box *box, const noh_listen_options *options)
 {
-	struct net_door door = { box, prepare, deliver, step, door_awaits, door_now_ns, door_wall_ms, door_log,
-				 &box->sched.durable, &box->sched.topics, door_epoch, door_publish, door_personal,
-				 door_wake };
+	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_awaits,
+				 door_now_ns, door_wall_ms, door_log, &box->sched.durable, &box->sched.topics,
+				 door_epoch, door_publish, door_personal, door_wake };
 
 	if (load_relaxed(&box->phase) != BOX_OPEN)
 		return error_set(NOH_ESTOPPED, "noh_listen comes before noh_start");

@@ -122,7 +122,12 @@ int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *out)
 		return error_set(NOH_ESTOPPED, "the box was not started");
 	if (!t)
 		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
+	uint64_t came = t->durable ? load_relaxed(&t->at_start) : 0, went = TYPE_SUM(s, t->index, went);
+
+	came += TYPE_SUM(s, t->index, came);     /* after those that went: too many rather than below zero */
 	*out = (noh_type_stats){
+		.existing = came > went ? came - went : 0,
+		.counting = t->durable && !load_acquire(&box->disk.counted),
 		.accepted = TYPE_SUM(s, t->index, accepted),
 		.handled = TYPE_SUM(s, t->index, handled),
 		.failed = TYPE_SUM(s, t->index, failed),

@@ -33,6 +33,7 @@ const char *noh_strerror(int code)
 	case NOH_FULL: return "mailbox full";
 	case NOH_NOBODY: return "nobody waits for this answer";
 	case NOH_END: return "no further entry";
+	case NOH_REFUSED: return "refused";
 	case NOH_ENOMEM: return "out of memory";
 	case NOH_EINVAL: return "invalid argument";
 	case NOH_EADDRESS: return "not an address";

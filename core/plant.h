@@ -27,6 +27,7 @@ enum plant {
 	PLANT_RELAY_FORGETS,         /* a volatile actor does not wait for what it was told           */
 	PLANT_KEY_FORGOTTEN,         /* a key is not known before it is folded                        */
 	PLANT_ENTRIES_LEFT,          /* erasing an actor leaves its entries in the image              */
+	PLANT_STEP_SPLIT,            /* a step's records are split over two frames                   */
 	PLANTS
 };
 

@@ -54,6 +54,7 @@ enum {
 	NOH_FULL = 1,          /* the mailbox is full; nothing was sent                          */
 	NOH_NOBODY = 2,        /* nobody waits for this answer; nothing was sent                 */
 	NOH_END = 3,           /* no further entry                                               */
+	NOH_REFUSED = 4,       /* the actor says no, and its answer says why; nothing was done   */
 
 	NOH_ENOMEM = -1,       /* out of memory, or over the box's memory budget                 */
 	NOH_EINVAL = -2,       /* an argument makes no sense                                     */
@@ -143,7 +144,7 @@ typedef struct noh_msg {
 	uint32_t    len;
 	const void *body;       /* len bytes, aligned to 8                                         */
 	uint32_t    flags;      /* NOH_MSG_...; other bits are the box's own                       */
-	int         status;     /* of an answer: NOH_OK, or why there is none; else NOH_OK         */
+	int         status;     /* of an answer: NOH_OK, NOH_REFUSED, or why there is none; else NOH_OK */
 	uint64_t    ask;        /* of an answer: the number noh_ask gave                           */
 	uint64_t    reply_to;   /* opaque; see noh_reply_to and noh_promise                        */
 } noh_msg;
@@ -210,7 +211,8 @@ typedef struct noh_topic {
 /* A turn is a transaction: what a hook changes (state, key-value part), sends, schedules and
  * answers takes effect when it returns NOH_OK, all together, and not at all when it returns
  * anything below zero. Then whoever waits for the answer gets NOH_EFAILED (or the returned
- * code), the failure is counted and logged, and the actor goes on with the next message.
+ * code), the failure is counted and logged, and the actor goes on with the next message. (To say no
+ * without failing there is noh_refuse.)
  *
  * on_activate    after the state was loaded (zeroed if none is stored), before any message
  * on_message     one message
@@ -299,6 +301,58 @@ NOH_API int noh_call_with(noh_box *box, const char *address, uint32_t kind, cons
 NOH_API int noh_call_then_with(noh_box *box, const char *address, uint32_t kind, const void *body,
 			       size_t len, const noh_call_options *options, noh_done_fn *done, void *user);
 
+/* A step over several actors: each part's actor gets its message in a turn of its own (on_message), all of
+ * these turns at one moment. They all take effect, or none does: after a crash, too (P4, P6). No message is
+ * handled in between by any of the actors, and no read beside the mailboxes sees some of them before and
+ * others after.
+ *
+ * done is called exactly once, on a worker (or on the thread that stops the box, or, between turns of a
+ * worker, before noh_step_then returns), must not block, and gets as many answers as there were parts, in
+ * their order, valid until it returns. An error of noh_step_then itself means that nothing was done and done
+ * is not called. status is
+ *     NOH_OK         all of it happened; each part's answer is in its place, empty if its turn gave none
+ *     NOH_REFUSED    one part's hook said noh_refuse: nothing happened. answers[i].status of that part is
+ *                    NOH_REFUSED, with what it said; the others are NOH_OK and empty
+ *     NOH_FULL       one part's hook wrote to a mailbox that is full, and returned so: nothing happened
+ *     NOH_ETIMEOUT   not all of the actors came to it in time, and nothing happened; or (with NOH_DISK) it
+ *                    happened and is not on disk yet: with a key, the same call again will tell
+ *     below zero     nothing happened: a hook failed (answers[i].status of that part says so), an actor could
+ *                    not be activated, the disk is full, the box stops ...
+ *
+ * Parts are run in the order given; an address may be in it once (NOH_EINVAL). At most NOH_STEP_PARTS of
+ * them (NOH_EINVAL); bodies and states together, what it records, and its answers are at most
+ * NOH_STEP_BYTES each (NOH_ETOOBIG). Inside such a turn noh_defer gives { 0 }: the answer cannot be put off.
+ * key (of options) makes the whole step once-only: kept with the first part's actor, whose type has to be
+ * durable; the same key with other parts is NOH_EIDEM. A refusal is kept as well, a failure is not.
+ *
+ * Order: what this thread sent to one of the actors before is handled before. What it sends while done has
+ * not been called may be handled before or after. Actors that are idle are taken at once; a busy one gets to
+ * the step in the order of its mailbox, and those already taken handle nothing until all are there. (If the
+ * busy one waits for an answer or for room meanwhile, they are let go, and taken again later.) */
+#define NOH_STEP_PARTS 1024
+#define NOH_STEP_BYTES (16u << 20)
+typedef struct noh_part {
+	const char *address;
+	uint32_t    kind;
+	const void *body;
+	size_t      len;
+} noh_part;
+typedef struct noh_part_answer {
+	int         status;
+	const void *body;
+	size_t      len;
+} noh_part_answer;
+typedef void noh_step_fn(void *user, int status, const noh_part_answer *answers, size_t count);
+NOH_API int noh_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_call_options *options,
+			  noh_step_fn *done, void *user);
+
+/* The same, and wait for it: blocks up to the options' timeout. answers (NULL: not wanted) has room for count
+ * of them; their bodies are copied into room, one after the other. *room_len is the size of room on entry and
+ * what the bodies take on return; if that is more, those that fit are there, and it is NOH_ETOOBIG: the step has
+ * happened all the same. Inside a turn: NOH_EINTURN. */
+NOH_API int noh_step(noh_box *box, const noh_part *parts, size_t count, const noh_call_options *options,
+		     noh_part_answer *answers, void *room, size_t *room_len);
+
 /* Block until everything that has happened so far is on disk. NOH_OK, NOH_ETIMEOUT, NOH_EDISK. */
 NOH_API int noh_sync(noh_box *box, uint32_t timeout_ms);
 
@@ -329,12 +383,16 @@ NOH_API const char *noh_life_name(noh_life life);
 
 typedef struct noh_status {
 	noh_life life;
-	bool     stored;          /* a state is kept in storage                     */
+	bool     exists;          /* see noh_scan                                   */
+	bool     stored;          /* of that, something is kept outside the actor: what is active may
+				     be in the journal alone                        */
 	uint32_t mailbox_size;    /* waiting messages                               */
 	uint64_t idle_ms;         /* since its last turn, to 100 ms                 */
 } noh_status;
 
-/* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. */
+/* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. This, noh_list and
+ * noh_scan tell what is so now, and do not wait for the disk: what they told could still be lost in a crash of the next
+ * instant. noh_sync after them, before you act on it or tell others, and it cannot. */
 NOH_API int noh_get_status(noh_box *box, const char *address, noh_status *status);
 
 /* Active actors, of one type or (NULL) of all. Start with *cursor = 0; call until it is 0 again.
@@ -346,6 +404,30 @@ typedef struct noh_entry {
 } noh_entry;
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
 		     size_t *count);
+
+/* Actors that exist, active or not, of one registered type or (NULL) of all. An actor exists from its first turn that
+ * left something to keep (state, entries, schedules; of a durable type any turn with a record) until noh_erase; one
+ * that was only asked for its state does not. A type may take an actor for absent all the same (a counter past its
+ * time): that is its own matter.
+ *
+ * Start with *cursor = 0; call until it is 0 again. each() is told of every actor that exists from the first call to
+ * the last at least once, and of none that at no time in between exists; whoever comes or goes meanwhile is told or
+ * not. One that is folded into the image meanwhile, or was erased and came again shortly before, may be told twice.
+ * Looks at about limit actors (0: 100; at most 10 000) and at most some hundred more, so that one call may tell of
+ * fewer, also of none, and go on. A cursor is good for any type, any number of workers, and in the next run of the box
+ * on the same directory; if a stored part was begun (or tens of thousands of scans were under way at once) that part
+ * may begin anew.
+ *
+ * Does not block, takes time for limit actors and for reading memory the image is mapped to; each() may call whatever
+ * does not block. NOH_OK, NOH_ENOTYPE, NOH_EINVAL (no cursor of noh_scan's), NOH_ENOMEM and NOH_ECORRUPT (nobody was
+ * told, *cursor is as it was), NOH_ESTOPPED. */
+typedef struct noh_scanned {
+	const char *address;      /* len bytes and a NUL */
+	size_t      len;
+	bool        active;
+} noh_scanned;
+typedef void noh_scan_fn(void *user, const noh_scanned *actor);
+NOH_API int noh_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user);
 
 /* ── 5 inside a turn ─────────────────────────────────────────────────────────────────────────*/
 NOH_API noh_box    *noh_turn_box(noh_turn *turn);
@@ -411,7 +493,8 @@ NOH_API int noh_ask_to(noh_turn *turn, const char *address, uint32_t kind, const
  * the longest name). What is published there is, besides, sent to that actor, like noh_tell_to, as its
  * type's kind with NOH_KIND_PERSONAL: it wakes the actor, and is recorded as other messages are. A type
  * without such a kind has no personal channels.
- * NOH_OK, NOH_EINVAL, NOH_ETOOBIG, NOH_ENOMEM; on a personal channel what noh_tell_to returns. */
+ * NOH_OK, NOH_EINVAL (also inside a step over several actors), NOH_ETOOBIG, NOH_ENOMEM; on a personal channel
+ * what noh_tell_to returns. */
 NOH_API int noh_publish(noh_turn *turn, const char *channel, const void *body, size_t len);
 
 /* Listen to a channel, from the end of this turn until noh_unsubscribe or until this actor goes back to
@@ -434,6 +517,14 @@ NOH_API int noh_stop_self(noh_turn *turn);
 /* Forget this actor: at the end of the turn its state, entries and schedules are gone, from storage as
  * well, whatever else the turn did to them. Waiting messages find it as if it had never been. */
 NOH_API int noh_erase(noh_turn *turn);
+
+/* Say no: return noh_refuse(turn, &answer, sizeof answer). The turn ends without any effect but this answer,
+ * which comes with status NOH_REFUSED (and is what a retry with the same idempotency key gets). Unlike a
+ * failure it is nothing unusual: it counts as handled and is not logged. In a step over several actors it
+ * undoes the whole step. NOH_REFUSED, or below zero if the answer is too long or there is no memory for it:
+ * then that is the turn's failure. */
+NOH_API int noh_refuse(noh_turn *turn, const void *body, size_t len);
+NOH_API bool noh_in_step(noh_turn *turn);                /* this turn is part of a noh_step            */
 
 /* Give the failure a reason: return noh_fail(turn, "no such %s", name). */
 NOH_API int noh_fail(noh_turn *turn, const char *format, ...) NOH_PRINTF(2, 3);
@@ -493,6 +584,9 @@ typedef struct noh_type_stats {
 	uint64_t refused;             /* sends that were NOH_FULL                    */
 	uint64_t dropped_oldest, dropped_forced, dropped_stop, coalesced;
 	uint64_t activations, deactivations;
+	uint64_t existing;            /* actors that exist (noh_scan), active or not */
+	bool     counting;            /* a crash's tail is not counted yet: existing
+					 is about so; seconds, in the background     */
 } noh_type_stats;
 
 NOH_API int noh_get_stats(noh_box *box, noh_box_stats *stats);

@@ -168,7 +168,7 @@ enum {
 #define NOH_INVENTORY_KEPT_MS  (INT64_C(24) * 3600 * 1000)
 #define NOH_INVENTORY_KEPT     100000
 #define NOH_INVENTORY_HOLDS_MAX 1000000
-#define NOH_INVENTORY_TTL_MAX  (INT64_MAX / 2)
+#define NOH_INVENTORY_TTL_MAX  (INT64_C(1) << 54)        /* half a million years */
 #define NOH_INVENTORY_PAGE_MAX 1000
 
 typedef struct noh_inventory_reserve {

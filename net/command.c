@@ -10,6 +10,8 @@
 #include "net/command_slots.h"
 #include "net/session.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ── find ─────────────────────────────────────────────────────────────────────────────────────── */
@@ -228,6 +230,13 @@ void out_not_int(struct out *o)
 	out_error(o, "value is not an integer or out of range");
 }
 
+void out_cursor(struct out *o, uint64_t cursor)
+{
+	char text[24];
+
+	out_bulk(o, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, cursor));
+}
+
 bool call_idem(struct call *c, uint32_t at, struct arg *key)
 {
 	if (at + 1 >= c->argc) {
@@ -275,12 +284,14 @@ void requests_close(struct request *requests, uint32_t n, struct request *inside
 		mem_free(requests, (size_t)n * sizeof *requests);
 }
 
-bool out_failed(struct out *o, const struct part *parts, uint32_t n, uint32_t len)
+bool out_failed(struct out *o, const struct reply_part *parts, uint32_t n, uint32_t len)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (__builtin_expect(parts[i].status == NOH_OK && parts[i].len >= len, 1))
+		bool answered = parts[i].status == NOH_OK || parts[i].status == NOH_REFUSED;
+
+		if (__builtin_expect(answered && parts[i].len >= len, 1))
 			continue;
-		if (parts[i].status == NOH_OK)
+		if (answered)
 			out_error(o, "-FAILED the actor gave an answer of %u bytes where %u were expected",
 				  parts[i].len, len);
 		else

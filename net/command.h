@@ -65,6 +65,7 @@ int  arg_show(const struct arg *a, char *text, size_t size);    /* printable, cu
 void out_syntax_error(struct out *o);
 void out_arity_error(struct out *o, const struct command *command);
 void out_not_int(struct out *o);
+void out_cursor(struct out *o, uint64_t cursor);
 void out_help(struct out *o, const struct command *of);         /* of a subcommand HELP: the others     */
 bool client_name_ok(struct call *c, const struct arg *name);    /* false: the error is written          */
 
@@ -80,8 +81,9 @@ void call_one(struct call *c, enum request_type type, const struct arg *id, uint
 struct request *requests_open(struct call *c, uint32_t n, struct request *inside);
 void requests_close(struct request *requests, uint32_t n, struct request *inside);
 
-/* The first of the parts that has no answer of `len` bytes or more, as an error; true if there was one. */
-bool out_failed(struct out *o, const struct part *parts, uint32_t n, uint32_t len);
+/* The first of the parts that has no answer (a refusal is one) of `len` bytes or more, as an error; true if there
+ * was one. */
+bool out_failed(struct out *o, const struct reply_part *parts, uint32_t n, uint32_t len);
 
 /* By file: command_conn.c, _client.c, _command.c, _info.c, _config.c, _counter.c, _keys.c, _scan.c, _inventory.c,
  * _actor.c, _pubsub.c. */
@@ -97,6 +99,7 @@ command_fn cmd_get, cmd_set, cmd_setnx, cmd_setex, cmd_psetex, cmd_getset, cmd_g
 	cmd_incrby, cmd_decrby, cmd_increx, cmd_mget, cmd_mset;
 command_fn cmd_del, cmd_exists, cmd_expire, cmd_pexpire, cmd_expireat, cmd_pexpireat, cmd_ttl, cmd_pttl,
 	cmd_expiretime, cmd_pexpiretime, cmd_persist, cmd_type;
+command_fn cmd_scan, cmd_keys, cmd_dbsize;
 command_fn cmd_inv_restock, cmd_inv_set, cmd_inv_reserve, cmd_inv_commit, cmd_inv_release, cmd_inv_get,
 	cmd_inv_holds, cmd_inv_reserveall;
 command_fn cmd_actor_send, cmd_actor_invoke, cmd_actor_activate, cmd_actor_deactivate, cmd_actor_status,

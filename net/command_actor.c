@@ -116,17 +116,22 @@ static bool read_options(struct call *c, struct request *r)
 	return true;
 }
 
-static void format_ok(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_ok(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
-	if (!out_failed(o, parts, n, 0))
+	if (parts[0].status == NOH_REFUSED)
+		out_part_status(o, &parts[0]);
+	else if (!out_failed(o, parts, n, 0))
 		out_simple(o, "OK");
 }
 
-static void format_answer(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+/* A refusal is an error to the client, with what the actor said, if that can be read. */
+static void format_answer(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
-	if (!out_failed(o, parts, n, 0))
+	if (parts[0].status == NOH_REFUSED)
+		out_part_status(o, &parts[0]);
+	else if (!out_failed(o, parts, n, 0))
 		out_bulk(o, parts[0].body, parts[0].len);
 }
 
@@ -183,76 +188,107 @@ void cmd_actor_status(struct call *c)
 		return;
 	memcpy(text, c->argv[1].at, c->argv[1].len);
 	text[c->argv[1].len] = 0;
-	int rc = noh_get_status(call_box(c), text, &status);
+	int rc = call_status(c, text, &status);
 
 	if (rc != NOH_OK) {
 		out_status(o, rc);
 		return;
 	}
-	out_map(o, 6);
+	out_map(o, 7);
 	out_text(o, "actor_address"), out_text(o, text);
 	out_text(o, "is_active"), out_bool(o, status.life != NOH_NOT_ACTIVE);
 	out_text(o, "life"), out_text(o, noh_life_name(status.life));
+	out_text(o, "exists"), out_bool(o, status.exists);
 	out_text(o, "stored"), out_bool(o, status.stored);
 	out_text(o, "mailbox_size"), out_int(o, status.mailbox_size);
 	out_text(o, "idle_ms"), out_int(o, (int64_t)status.idle_ms);
 }
 
-static bool read_list(struct call *c, char *type, uint64_t *cursor, uint64_t *limit)
+struct listing {
+	char     type[TYPE_NAME_MAX + 1];         /* "": any                                  */
+	uint64_t cursor, limit;
+	bool     all;                             /* those that are not in memory as well     */
+	struct out entries;
+	uint32_t count;
+};
+
+static bool read_list(struct call *c, struct listing *l)
 {
 	for (uint32_t i = 1; i < c->argc; ) {
 		const struct arg *a = &c->argv[i];
-		int taken = page_option(c, &i, cursor, limit, LIST_MOST);
+		int taken = page_option(c, &i, &l->cursor, &l->limit, LIST_MOST);
 
 		if (taken < 0)
 			return false;
 		if (taken == 1)
 			continue;
-		if (arg_is(a, "type") && i + 1 < c->argc && *type == 0) {
+		if (arg_is(a, "all") && !l->all) {
+			l->all = true;
+			i++;
+		} else if (arg_is(a, "type") && i + 1 < c->argc && l->type[0] == 0) {
 			if (a[1].len == 0 || a[1].len > TYPE_NAME_MAX || memchr(a[1].at, 0, a[1].len)) {
 				out_status(call_out(c), NOH_ENOTYPE);
 				return false;
 			}
-			arg_show(&a[1], type, TYPE_NAME_MAX + 1);
+			memcpy(l->type, a[1].at, a[1].len);
 			i += 2;
-			continue;
+		} else {
+			out_syntax_error(call_out(c));
+			return false;
 		}
-		out_syntax_error(call_out(c));
-		return false;
 	}
 	return true;
+}
+
+static void list_one(struct listing *l, const char *address, size_t len, const char *life_)
+{
+	out_array(&l->entries, 2);
+	out_bulk(&l->entries, address, len);
+	out_text(&l->entries, life_);
+	l->count++;
+}
+
+static void scan_one(void *user, const noh_scanned *actor)
+{
+	list_one(user, actor->address, actor->len, actor->active ? "active" : "stored");
+}
+
+static int list_active(struct call *c, struct listing *l)
+{
+	noh_entry *entries = mem_alloc(l->limit * sizeof *entries);
+	size_t count = l->limit;
+
+	if (entries == NULL)
+		return NOH_ENOMEM;
+	int rc = call_list(c, l->type[0] ? l->type : NULL, &l->cursor, entries, &count);
+
+	for (size_t i = 0; rc == NOH_OK && i < count; i++)
+		list_one(l, entries[i].address, strlen(entries[i].address), noh_life_name(entries[i].life));
+	mem_free(entries, l->limit * sizeof *entries);
+	return rc;
 }
 
 void cmd_actor_list(struct call *c)
 {
 	struct out *o = call_out(c);
-	char type[TYPE_NAME_MAX + 1] = "";
-	uint64_t cursor = 0, limit = LIST_USUAL;
+	struct listing l = { .limit = LIST_USUAL };
 
-	if (!read_list(c, type, &cursor, &limit))
+	if (!read_list(c, &l))
 		return;
-	noh_entry *entries = mem_alloc(limit * sizeof *entries);
-	size_t count = limit;
+	int rc = l.all ? call_scan(c, l.type[0] ? l.type : NULL, &l.cursor, (uint32_t)l.limit, scan_one, &l)
+		       : list_active(c, &l);
 
-	if (entries == NULL) {
-		out_status(o, NOH_ENOMEM);
-		return;
-	}
-	int rc = noh_list(call_box(c), *type ? type : NULL, &cursor, entries, &count);
-
-	if (rc == NOH_OK) {
-		out_array(o, 2);
-		out_bulk_int(o, (int64_t)cursor);
-		out_array(o, count);
-		for (size_t i = 0; i < count; i++) {
-			out_array(o, 2);
-			out_text(o, entries[i].address);
-			out_text(o, noh_life_name(entries[i].life));
-		}
+	if (rc == NOH_EINVAL) {
+		out_error(o, "invalid cursor");
+	} else if (rc != NOH_OK || l.entries.failed) {
+		out_status(o, rc != NOH_OK ? rc : NOH_ENOMEM);
 	} else {
-		out_status(o, rc);
+		out_array(o, 2);
+		out_cursor(o, l.cursor);
+		out_array(o, l.count);
+		out_bytes(o, l.entries.bytes, l.entries.len);
 	}
-	mem_free(entries, limit * sizeof *entries);
+	out_close(&l.entries);
 }
 
 void cmd_actor_pool(struct call *c)

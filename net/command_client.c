@@ -225,13 +225,13 @@ static bool read_kind(struct call *c, const struct arg *a, char *flag)
 	return true;
 }
 
-static bool ids_ok(struct call *c, const struct arg *ids, uint32_t n)
+static bool ids_ok(struct call *c, const struct arg *ids, uint32_t n, const char *else_)
 {
 	uint64_t id;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (!arg_uint(&ids[i], &id) || id == 0) {
-			out_error(call_out(c), "Invalid client ID");
+			out_error(call_out(c), "%s", else_);
 			return false;
 		}
 	return true;
@@ -244,7 +244,7 @@ void cmd_client_list(struct call *c)
 	if (c->argc >= 4 && arg_is(&c->argv[2], "id")) {
 		f.ids = &c->argv[3];
 		f.id_count = c->argc - 3;
-		if (!ids_ok(c, f.ids, f.id_count))
+		if (!ids_ok(c, f.ids, f.id_count, "Invalid client ID"))
 			return;
 	} else if (c->argc == 4 && arg_is(&c->argv[2], "type")) {
 		if (!read_kind(c, &c->argv[3], &f.flag))
@@ -300,7 +300,7 @@ static bool read_filter(struct call *c, struct filter *f)
 		const struct arg *name = &c->argv[i], *value = &c->argv[i + 1];
 
 		if (arg_is(name, "id")) {
-			if (!ids_ok(c, value, 1))
+			if (!ids_ok(c, value, 1, "client-id should be greater than 0"))
 				return false;
 			f->ids = value;
 			f->id_count = 1;

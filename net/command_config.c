@@ -172,7 +172,7 @@ static bool set(struct call *c, uint32_t at, bool do_it)
 void cmd_config_set(struct call *c)
 {
 	if (c->argc % 2 != 0) {
-		out_arity_error(call_out(c), c->command);
+		out_syntax_error(call_out(c));
 		return;
 	}
 	for (int pass = 0; pass < 2; pass++)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* ── answers ──────────────────────────────────────────────────────────────────────────────────── */
-static void format_added(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_added(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_added *added = parts[0].body;
 
@@ -29,14 +29,14 @@ static void out_value(struct out *o, const noh_counter_value *v)
 		out_nil(o);
 }
 
-static void format_value(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_value(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
 	if (!out_failed(o, parts, n, sizeof(noh_counter_value)))
 		out_value(o, parts[0].body);
 }
 
-static void format_values(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_values(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
 	if (out_failed(o, parts, n, sizeof(noh_counter_value)))
@@ -48,7 +48,7 @@ static void format_values(struct out *o, const struct part *parts, uint32_t n, s
 
 enum { SET_OK, SET_OLD, SET_NUMBER };         /* tag.a: how SET and its kin answer */
 
-static void format_set(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_set(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_value *v = parts[0].body;
 
@@ -158,7 +158,7 @@ static int time_option(struct call *c, uint32_t *at, uint32_t *flags, int64_t *t
 }
 
 /* ── INCREX ───────────────────────────────────────────────────────────────────────────────────── */
-static void format_increx(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_increx(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_added *added = parts[0].body;
 
@@ -411,11 +411,18 @@ void cmd_mget(struct call *c)
 	call_keys(c, NOH_COUNTER_GET, c->argc - 1, NULL, format_values);
 }
 
-static void format_mset(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_mset(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
 	if (!out_failed(o, parts, n, sizeof(noh_counter_value)))
 		out_simple(o, "OK");
+}
+
+bool step_too_big(struct call *c, uint32_t n)
+{
+	if (n > NOH_STEP_PARTS)
+		out_error(call_out(c), "-TOOBIG %u at one instant: at most %u in one command", n, NOH_STEP_PARTS);
+	return n > NOH_STEP_PARTS;
 }
 
 bool call_last_idem(struct call *c, uint32_t *argc, struct arg *key)
@@ -430,7 +437,7 @@ bool call_last_idem(struct call *c, uint32_t *argc, struct arg *key)
 
 void cmd_mset(struct call *c)
 {
-	struct names names;
+	struct roster roster;
 	struct arg key;
 	uint32_t argc, n = 0;
 
@@ -442,29 +449,30 @@ void cmd_mset(struct call *c)
 	}
 	uint32_t pairs = (argc - 1) / 2;
 
-	if (!names_open(c, &names, pairs))
+	if (!roster_open(c, &roster, pairs))
 		return;
 	for (uint32_t i = 0; i < pairs; i++) {
 		const struct arg *k = &c->argv[1 + 2 * i];
 		int64_t value;
 
 		if (!read_value(c, k + 1, &value)) {
-			names_close(&names);
+			roster_close(&roster);
 			return;
 		}
-		uint32_t at = names_add(&names, k);           /* of a key named twice the last value counts */
+		uint32_t at = roster_add(&roster, k);           /* of a key named twice the last value counts */
 
 		if (at == n)
 			n++;
-		names.bodies[at].value = value;
-		names.requests[at] = (struct request){ .op = REQUEST_CALL, .type = TYPE_COUNTER, .id = k->at,
+		roster.bodies[at].value = value;
+		roster.requests[at] = (struct request){ .op = REQUEST_CALL, .type = TYPE_COUNTER, .id = k->at,
 						       .id_len = k->len, .kind = NOH_COUNTER_SET,
-						       .body = &names.bodies[at].value, .len = sizeof value };
+						       .body = &roster.bodies[at].value, .len = sizeof value };
 	}
 	if (key.len) {
-		names.requests[0].key = key.at;
-		names.requests[0].key_len = key.len;
+		roster.requests[0].key = key.at;
+		roster.requests[0].key_len = key.len;
 	}
-	call_step(c, names.requests, n, format_mset, (struct tag){ 0, 0 });
-	names_close(&names);
+	if (!step_too_big(c, n))
+		call_step(c, roster.requests, n, format_mset, (struct tag){ 0, 0 });
+	roster_close(&roster);
 }

@@ -11,6 +11,8 @@ bool call_trailing_idem(struct call *c, uint32_t at, struct arg *key);
 /* IDEM key as the last two arguments of a command that takes any number of them; *argc: those before it. */
 bool call_last_idem(struct call *c, uint32_t *argc, struct arg *key);
 
+bool step_too_big(struct call *c, uint32_t n);                 /* true: the error is written */
+
 /* A time, at least `least`, into milliseconds. */
 bool read_time(struct call *c, const struct arg *a, bool seconds, int64_t least, int64_t *time);
 
@@ -23,7 +25,7 @@ int page_option(struct call *c, uint32_t *at, uint64_t *cursor, uint64_t *limit,
 void call_keys(struct call *c, uint32_t kind, uint32_t n, const struct arg *key, format_fn *format);
 
 /* Requests to n actors, each at most once: which of them is a name already? */
-struct names {
+struct roster {
 	struct request *requests;
 	union { int64_t value; noh_inventory_reserve reserve; } *bodies;   /* one for each */
 	uint32_t *slots;           /* a hash table of request numbers + 1          */
@@ -31,8 +33,8 @@ struct names {
 	void     *memory;
 	size_t    bytes;
 };
-bool names_open(struct call *c, struct names *names, uint32_t most);   /* false: the error is written */
-uint32_t names_add(struct names *names, const struct arg *name);       /* its number; == count before: it is new */
-void names_close(struct names *names);
+bool roster_open(struct call *c, struct roster *roster, uint32_t most);   /* false: the error is written */
+uint32_t roster_add(struct roster *roster, const struct arg *name);       /* its number; == count before: it is new */
+void roster_close(struct roster *roster);
 
 #endif

@@ -138,10 +138,10 @@ static void commandstats(struct report *r)
 
 static void keyspace(struct report *r)
 {
-	uint64_t keys = r->box.stored > r->box.actors ? r->box.stored : r->box.actors;
+	noh_type_stats counters;
 
-	if (keys)
-		say(r, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0", keys);
+	if (noh_get_type_stats(call_box(r->call), "counter", &counters) == NOH_OK && counters.existing)
+		say(r, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0", counters.existing);
 }
 
 static void noh(struct report *r)

@@ -71,7 +71,7 @@ static bool read_amount(struct call *c, const struct arg *a, int64_t least, int6
 }
 
 /* ── stock ────────────────────────────────────────────────────────────────────────────────────── */
-static void format_stocked(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_stocked(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_stock *s = parts[0].body;
 
@@ -103,7 +103,7 @@ void cmd_inv_set(struct call *c)
 	stock(c, NOH_INVENTORY_SET, 0);
 }
 
-static void format_stock(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_stock(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_stock *s = parts[0].body;
 
@@ -137,7 +137,7 @@ static void out_reserved(struct out *o, const noh_inventory_reserved *r)
 	out_int(o, r->available);
 }
 
-static void format_reserved(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_reserved(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_reserved *r = parts[0].body;
 
@@ -201,14 +201,15 @@ void cmd_inv_reserve(struct call *c)
 }
 
 /* All of them were reserved, or none: then the one that stood in the way says why. */
-static void format_reserved_all(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_reserved_all(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_reserved *r;
 
 	(void)tag;
 	for (uint32_t i = 0; i < n; i++) {
 		r = parts[i].body;
-		if (parts[i].status != NOH_OK || parts[i].len < sizeof *r || r->outcome == NOH_INVENTORY_OK)
+		if ((parts[i].status != NOH_OK && parts[i].status != NOH_REFUSED) || parts[i].len < sizeof *r ||
+		    r->outcome == NOH_INVENTORY_OK)
 			continue;
 		refuse(o, &(struct refusal){ r->outcome, i + 1, r->available });
 		return;
@@ -221,24 +222,24 @@ static void format_reserved_all(struct out *o, const struct part *parts, uint32_
 }
 
 /* The pairs from argv[at] on. False: the error is written. */
-static bool read_articles(struct call *c, uint32_t at, struct names *names, int64_t ttl_ms)
+static bool read_articles(struct call *c, uint32_t at, struct roster *roster, int64_t ttl_ms)
 {
 	uint32_t pairs = (c->argc - at) / 2;
 
 	for (uint32_t i = 0; i < pairs; i++) {
 		const struct arg *sku = &c->argv[at + 2 * i];
-		noh_inventory_reserve *body = &names->bodies[i].reserve;
+		noh_inventory_reserve *body = &roster->bodies[i].reserve;
 		char text[64];
 
 		body->ttl_ms = ttl_ms;
 		if (!read_amount(c, sku + 1, 1, &body->n))
 			return false;
-		if (names_add(names, sku) != i) {
+		if (roster_add(roster, sku) != i) {
 			arg_show(sku, text, sizeof text);
 			out_error(call_out(c), "article '%s' is named twice; add the amounts", text);
 			return false;
 		}
-		names->requests[i] = (struct request){ .op = REQUEST_CALL, .type = TYPE_INVENTORY, .id = sku->at,
+		roster->requests[i] = (struct request){ .op = REQUEST_CALL, .type = TYPE_INVENTORY, .id = sku->at,
 						       .id_len = sku->len, .kind = NOH_INVENTORY_RESERVE,
 						       .body = body, .len = sizeof *body };
 	}
@@ -248,7 +249,7 @@ static bool read_articles(struct call *c, uint32_t at, struct names *names, int6
 void cmd_inv_reserveall(struct call *c)
 {
 	struct arg key = { NULL, 0 };
-	struct names names;
+	struct roster roster;
 	int64_t ttl_ms = 0;
 	uint32_t at = 1;
 	int taken = 1;
@@ -263,20 +264,20 @@ void cmd_inv_reserveall(struct call *c)
 		out_arity_error(call_out(c), c->command);
 		return;
 	}
-	if (!names_open(c, &names, pairs))
+	if (step_too_big(c, pairs) || !roster_open(c, &roster, pairs))
 		return;
-	if (read_articles(c, at, &names, ttl_ms)) {
+	if (read_articles(c, at, &roster, ttl_ms)) {
 		if (key.len) {
-			names.requests[0].key = key.at;
-			names.requests[0].key_len = key.len;
+			roster.requests[0].key = key.at;
+			roster.requests[0].key_len = key.len;
 		}
-		call_step(c, names.requests, pairs, format_reserved_all, (struct tag){ 0, 0 });
+		call_step(c, roster.requests, pairs, format_reserved_all, (struct tag){ 0, 0 });
 	}
-	names_close(&names);
+	roster_close(&roster);
 }
 
 /* ── commit, release ──────────────────────────────────────────────────────────────────────────── */
-static void format_ended(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_ended(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_ended *e = parts[0].body;
 
@@ -314,7 +315,7 @@ void cmd_inv_release(struct call *c)
 }
 
 /* ── holds ────────────────────────────────────────────────────────────────────────────────────── */
-static void format_holds(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_holds(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_holds *h = parts[0].body;
 	const noh_inventory_hold *hold;
@@ -330,7 +331,7 @@ static void format_holds(struct out *o, const struct part *parts, uint32_t n, st
 		return;
 	hold = (const noh_inventory_hold *)(h + 1);
 	out_array(o, 2);
-	out_bulk_int(o, (int64_t)h->cursor);
+	out_cursor(o, h->cursor);
 	out_array(o, h->count);
 	for (uint32_t i = 0; i < h->count; i++) {
 		out_array(o, 3);

@@ -1,7 +1,7 @@
 /* net/command_keys.c - keys as such: are they there, and for how long. */
 #include "net/command_counter.h"
 
-static void format_count(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_count(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	int64_t there = 0;
 
@@ -22,20 +22,20 @@ void cmd_exists(struct call *c)
  * counted: so each is asked once. */
 static void delete_once(struct call *c, uint32_t n, const struct arg *key)
 {
-	struct names names;
+	struct roster roster;
 
-	if (!names_open(c, &names, n))
+	if (!roster_open(c, &roster, n))
 		return;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct arg *k = &c->argv[1 + i];
-		uint32_t at = names_add(&names, k);
+		uint32_t at = roster_add(&roster, k);
 
-		names.requests[at] = (struct request){ .op = REQUEST_CALL, .type = TYPE_COUNTER, .id = k->at,
+		roster.requests[at] = (struct request){ .op = REQUEST_CALL, .type = TYPE_COUNTER, .id = k->at,
 						       .id_len = k->len, .kind = NOH_COUNTER_DELETE, .key = key->at,
 						       .key_len = key->len };
 	}
-	call_actors(c, names.requests, names.count, format_count, (struct tag){ 0, 0 });
-	names_close(&names);
+	call_actors(c, roster.requests, roster.count, format_count, (struct tag){ 0, 0 });
+	roster_close(&roster);
 }
 
 void cmd_del(struct call *c)
@@ -51,7 +51,7 @@ void cmd_del(struct call *c)
 		call_keys(c, NOH_COUNTER_DELETE, argc - 1, NULL, format_count);
 }
 
-static void format_type(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_type(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_value *v = parts[0].body;
 
@@ -68,7 +68,7 @@ void cmd_type(struct call *c)
 /* ── how long does it stay ────────────────────────────────────────────────────────────────────── */
 enum { LEFT_SECONDS, LEFT_MS, AT_SECONDS, AT_MS };
 
-static void format_times(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_times(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_times *t = parts[0].body;
 
@@ -107,7 +107,7 @@ void cmd_pexpiretime(struct call *c)
 }
 
 /* ── let it go away, or stay ──────────────────────────────────────────────────────────────────── */
-static void format_expired(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_expired(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_times *t = parts[0].body;
 

@@ -63,7 +63,7 @@ void cmd_punsubscribe(struct call *c)
 	unsubscribe(c, true);
 }
 
-static void format_published(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_published(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	if (!out_failed(o, parts, n, 0))
 		out_int(o, (int64_t)tag.a + 1);

@@ -130,7 +130,7 @@ static const struct command table[] = {
 	ROW("mget", cmd_mget, -2, NOH_USER, R | F, COUNTER, KEYS_ALL, "key [key ...]", "array of bulk strings and nils",
 	    "O(keys)", "The values of several keys, each read by itself."),
 	ROW("mset", cmd_mset, -3, NOH_USER, W | M | ID, COUNTER, PAIRS, "key value [key value ...] [IDEM idem]", "OK",
-	    "O(keys)", "Set several keys, all of them at one instant."),
+	    "O(keys)", "Set several keys, all of them at one instant; at most 1024."),
 	ROW("psetex", cmd_psetex, -4, NOH_USER, W | M | ID, COUNTER, KEY_ONE, "key milliseconds value [IDEM idem]", "OK",
 	    "O(1)", "Set, with a time to live."),
 	ROW("set", cmd_set, -3, NOH_USER, W | M | ID, COUNTER, KEY_ONE,
@@ -143,6 +143,8 @@ static const struct command table[] = {
 	    "integer: 1 if it was set", "O(1)", "Set, unless the key is there."),
 
 	/* ── keys ── */
+	ROW("dbsize", cmd_dbsize, 1, NOH_USER, R | F, KEYS, KEY_NONE, "", "integer", "O(1)",
+	    "How many keys there are; those past their time count until they are gone."),
 	ROW("del", cmd_del, -2, NOH_USER, W | ID, KEYS, KEYS_ALL, "key [key ...] [IDEM idem]",
 	    "integer: how many were there", "O(keys)", "Delete keys, each by itself."),
 	ROW("exists", cmd_exists, -2, NOH_USER, R | F, KEYS, KEYS_ALL, "key [key ...]",
@@ -154,6 +156,8 @@ static const struct command table[] = {
 	    "Set the instant at which a key goes away."),
 	ROW("expiretime", cmd_expiretime, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key",
 	    "integer; -1: it stays; -2: there is no such key", "O(1)", "The instant at which a key goes away, in seconds."),
+	ROW("keys", cmd_keys, 2, NOH_DEVELOPER, R, KEYS, KEY_NONE, "pattern", "array of keys", "O(keys)",
+	    "Keys that match. Refused if there are more than 100 000: it would hold up everybody else. Use SCAN."),
 	ROW("persist", cmd_persist, -2, NOH_USER, W | F | ID, KEYS, KEY_ONE, "key [IDEM idem]",
 	    "integer: 1 if there was a time to take away", "O(1)", "Let a key stay for ever."),
 	ROW("pexpire", cmd_pexpire, -3, NOH_USER, W | F | ID, KEYS, KEY_ONE,
@@ -167,6 +171,9 @@ static const struct command table[] = {
 	    "The instant at which a key goes away, in milliseconds."),
 	ROW("pttl", cmd_pttl, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key", "integer; -1: it stays; -2: there is no such key",
 	    "O(1)", "How long a key stays, in milliseconds."),
+	ROW("scan", cmd_scan, -2, NOH_USER, R, KEYS, KEY_NONE, "cursor [MATCH pattern] [COUNT n] [TYPE type]",
+	    "array: the next cursor (0: the end), array of keys", "O(COUNT)",
+	    "Keys, some at a time; COUNT at most 10 000. A key that is there all the while is told at least once."),
 	ROW("touch", cmd_exists, -2, NOH_USER, R | F, KEYS, KEYS_ALL, "key [key ...]", "integer", "O(keys)",
 	    "How many of these keys are there."),
 	ROW("ttl", cmd_ttl, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key", "integer; -1: it stays; -2: there is no such key",
@@ -196,7 +203,7 @@ static const struct command table[] = {
 	    "OUTOFSTOCK, BADAMOUNT."),
 	ROW("inv.reserveall", cmd_inv_reserveall, -3, NOH_USER, W | M | ID, INVENTORY, KEY_NONE,
 	    "[TTL seconds] [IDEM idem] sku n [sku n ...]", "array of [reservation, available]", "O(articles)",
-	    "Hold several articles, all or none, at one instant. Errors as INV.RESERVE's, naming the article."),
+	    "Hold several articles (at most 1024), all or none, at one instant. Errors as INV.RESERVE's, naming the article."),
 	ROW("inv.restock", cmd_inv_restock, -3, NOH_USER, W | M | F | ID, INVENTORY, KEY_ONE, "sku n [IDEM idem]",
 	    "integer: available now", "O(1)", "More of an article came in; the first time makes it known. Errors: BADAMOUNT, "
 	    "OVERFLOW."),
@@ -213,8 +220,10 @@ static const struct command table[] = {
 	    "type:id kind payload [TIMEOUT milliseconds] [IDEM idem]", "bulk string: the answer", "the actor's",
 	    "Send a message and wait for the answer. kind: its name, or its number."),
 	ROW("actor.list", cmd_actor_list, -1, NOH_DEVELOPER, R, ACTOR, KEY_NONE,
-	    "[TYPE type] [CURSOR cursor] [LIMIT n]", "array: the next cursor (0: the end), array of [address, life]",
-	    "O(LIMIT)", "Actors in memory, of one type or of all; LIMIT 1 to 1000, 100 if none is given."),
+	    "[TYPE type] [CURSOR cursor] [LIMIT n] [ALL]",
+	    "array: the next cursor (0: the end), array of [address, life]", "O(LIMIT)",
+	    "Actors in memory, of one type or of all; LIMIT 1 to 1000, 100 if none is given. ALL: all that exist, stored "
+	    "ones too; a cursor belongs to the form it came from."),
 	ROW("actor.pool", cmd_actor_pool, 1, NOH_ADMIN, AD | R, ACTOR, KEY_NONE, "",
 	    "map: workers, actors, stored, memory and what was done so far", "O(workers)", "The box in numbers."),
 	ROW("actor.send", cmd_actor_send, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
@@ -222,7 +231,7 @@ static const struct command table[] = {
 	    "Send a message. ACK disk (the default): answered when it is recorded; memory: when it is in the mailbox; none: "
 	    "at once."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F, ACTOR, KEY_NONE, "type:id",
-	    "map: actor_address, is_active, life, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
+	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
 
 	/* ── publish and subscribe ── */
 	ROW("psubscribe", cmd_psubscribe, -2, NOH_USER, PS | L, PUBSUB, KEY_NONE, "pattern [pattern ...]",

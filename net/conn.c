@@ -101,7 +101,7 @@ static struct conn *make(struct net *n, int fd, bool local)
 	c->shown = shown;
 	resp_open(&c->reader);
 	session_open(&c->session, add_relaxed(&s->next_id, 1) + 1,
-		     load_acquire(&s->accounts) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
+		     server_is_guarded(s) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
 	c->session.calls = n->calls;
 	pthread_mutex_lock(&n->roll);
 	n->conns[c->socket.number] = c;
@@ -231,7 +231,9 @@ static bool is_done(const struct conn *c)
 {
 	if (c->first || c->out.len || c->socket.sending || (c->flags & (CONN_STALLED | CONN_BACKLOG | CONN_DEAD)))
 		return false;
-	return (c->flags & (CONN_ENDING | CONN_EOF)) != 0;
+	if (c->flags & CONN_ENDING)
+		return true;
+	return (c->flags & CONN_EOF) && !(c->in_len && c->socket.paused);        /* paused: not all of it was run */
 }
 
 void conn_may_go_on(struct net *n, struct conn *c)
@@ -268,35 +270,42 @@ static const struct arg *arguments(struct net *n, struct conn *c, const char *by
 	return argv;
 }
 
-/* What is written from here on is the reply of the command that runs. */
+/* Where a command's reply goes is settled before it runs: behind those that wait, or straight out. What is written
+ * from here on is its own. */
 void conn_reply_from(struct net *n, struct conn *c)
 {
 	n->reply_from = c->out.len;
+	n->first_before = c->first;
 	n->last_before = c->last;
 }
 
-/* A reply was written into the connection, into scratch, or will come by a slot. */
+static void before_command(struct net *n, struct conn *c)
+{
+	n->scratch.len = 0;
+	n->reply_due = 0;
+	n->muting = c->session.reply == REPLY_OFF || c->session.reply == REPLY_SKIP;
+	conn_reply_from(n, c);
+}
+
+/* A reply was written into the connection, into scratch, or will come by a slot. A muted one that comes by a slot is
+ * left out there; what came out meanwhile for commands before it stays. */
 static void after_command(struct net *n, struct conn *c)
 {
 	size_t out_before = n->reply_from;
-	uint32_t last_before = n->last_before;
-	bool muted = session_mutes(&c->session);
 
-	if (muted) {
-		conn_unwrite(c, out_before);
+	n->muting = false;
+	if (session_mutes(&c->session)) {
+		if (!n->first_before)
+			conn_unwrite(c, out_before);
 		n->scratch.len = 0;
-		if (c->last && c->last != last_before)
-			n->slots[c->last].silent = true;
 	}
 	if (n->scratch.len || n->scratch.failed) {
-		if (n->scratch.len && n->scratch.bytes[0] == '-')
-			count_one(&n->shown.counts.errors, 1);
 		if (n->scratch.failed || !slot_text(n, c))
 			conn_end(n, c);
-	} else if (c->out.len > out_before && !c->first && c->last == last_before) {
+	} else if (c->out.len > out_before && !c->first && c->last == n->last_before) {
 		if (c->out.bytes[out_before] == '-')
 			count_one(&n->shown.counts.errors, 1);
-		conn_wrote(n, c, 0);
+		conn_wrote(n, c, n->reply_due);
 	}
 	if (c->session.closing)
 		c->flags |= CONN_ENDING;
@@ -307,15 +316,14 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 	struct arg few[ARGS_ON_STACK];
 	struct call call = { .net = n, .conn = c, .argc = c->reader.argc, .now_ms = n->wall_ms };
 
-	n->scratch.len = 0;
-	conn_reply_from(n, c);
+	before_command(n, c);
 	call.argv = arguments(n, c, bytes, few);
 	count_one(&n->shown.counts.commands, 1);
 	n->running = c;
 	if (call.argv)
 		command_run(&call);
 	else
-		out_error(call_out(&call), "OOM no memory for a command of %u arguments", call.argc);
+		out_error(call_out(&call), "-OOM no memory for a command of %u arguments", call.argc);
 	after_command(n, c);
 	pubsub_settle(n);
 }
@@ -324,18 +332,18 @@ static void protocol_error(struct net *n, struct conn *c)
 {
 	struct call call = { .net = n, .conn = c };
 
-	n->scratch.len = 0;
-	conn_reply_from(n, c);
-	out_error(call_out(&call), "ERR %s", c->reader.why);
+	before_command(n, c);
+	out_error(call_out(&call), "%s", c->reader.why);
 	c->session.closing = true;
 	after_command(n, c);
 }
 
-/* Runs what is whole; returns how many bytes that took. */
-static size_t run(struct net *n, struct conn *c, char *bytes, size_t len)
+/* Runs what is whole; returns how many bytes that took. cut: it stopped because it may not go on for now. */
+static size_t run(struct net *n, struct conn *c, char *bytes, size_t len, bool *cut)
 {
 	size_t used = 0;
 
+	*cut = false;
 	while (used < len && may_run(n, c)) {
 		const struct resp_limits *limits = c->session.role == SESSION_NOBODY ? &n->strict
 										      : &n->limits;
@@ -355,6 +363,7 @@ static size_t run(struct net *n, struct conn *c, char *bytes, size_t len)
 			return len;
 		}
 	}
+	*cut = used < len;
 	return used;
 }
 
@@ -415,11 +424,16 @@ static void after_run(struct net *n, struct conn *c)
 
 void conn_run(struct net *n, struct conn *c)
 {
-	slot_deliver(n);                         /* requests may point into the input that is about to move */
-	if (c->in_len) {
-		size_t used = run(n, c, c->in, c->in_len);
+	size_t used = 0, before;
+	bool cut = true;
 
-		slot_deliver(n);
+	request_deliver(n);                         /* requests may point into the input that is about to move */
+	if (c->in_len) {
+		do {                             /* delivered, they may be answered already: then there is room for more */
+			before = used;
+			used += run(n, c, c->in + used, c->in_len - used, &cut);
+			request_deliver(n);
+		} while (cut && used > before && may_run(n, c));
 		drop_input(c, used);
 		if (used)
 			set_partial(n, c, 0);
@@ -440,8 +454,11 @@ uint32_t conn_run_backlog(struct net *n)
 		if (c->flags & CONN_DEAD)
 			continue;
 		conn_run(n, c);
-		if (!(c->flags & CONN_DEAD) && c->socket.paused && may_run(n, c))
+		if (!(c->flags & CONN_DEAD) && c->socket.paused && may_run(n, c)) {
 			n->io->ops->resume(n->io, &c->socket);
+			if (is_done(c))
+				conn_end(n, c);
+		}
 	}
 	n->backlog_count -= all;
 	memmove(n->backlog, n->backlog + all, n->backlog_count * sizeof *n->backlog);
@@ -463,11 +480,12 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 	struct net *n = user;
 	struct conn *c = conn_of(s);
 	size_t used = 0;
+	bool cut;
 
 	count_one(&n->shown.counts.bytes_in, len);
 	c->active_ms = n->now_ms;
 	if (c->in_len || !may_run(n, c)) {
-		slot_deliver(n);
+		request_deliver(n);
 		if (!keep_input(c, bytes, len)) {
 			conn_end(n, c);
 			return;
@@ -477,7 +495,7 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 			return;
 		}
 	} else {
-		used = run(n, c, bytes, len);
+		used = run(n, c, bytes, len, &cut);
 		if (used < len && !(c->flags & CONN_DEAD) && !keep_input(c, bytes + used, len - used)) {
 			conn_end(n, c);
 			return;
@@ -506,11 +524,16 @@ static void on_sent(void *user, struct io_socket *s, bool ok)
 
 static void on_settle(void *user)
 {
-	slot_deliver(user);
+	request_deliver(user);
+}
+
+static void on_starved(void *user)
+{
+	((struct net *)user)->starved = true;
 }
 
 const struct io_handlers conn_handlers = {
-	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle,
+	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_starved,
 };
 
 /* ── time-outs ── */
@@ -528,6 +551,11 @@ void conn_sweep(struct net *n)
 	bool stopping = load_relaxed(&n->server->stopping);
 
 	n->sweep_ms = UINT64_MAX;
+	slot_expire_orphans(n);
+	if (n->starved) {
+		n->starved = false;
+		n->io->ops->relisten(n->io);
+	}
 	for (uint32_t i = 0; i < n->conn_room; i++) {
 		struct conn *c = n->conns[i];
 

@@ -11,10 +11,14 @@
 #include <string.h>
 
 #define KEPT_BYTES 4096            /* a larger buffer is given back when it is empty */
+#define STRICT_BYTES 16384         /* not taken by a client that has not said who it is */
+#define PIECE_BYTES 65536          /* sent at once: whoever takes that much within timeout_ms is not too slow */
 
 bool conn_output_full(const struct net *n, const struct conn *c)
 {
-	return c->out.len + c->flying.len >= n->o.max_output_bytes;
+	if (c->session.role == SESSION_NOBODY && c->out.len + c->flying.len - c->flown >= STRICT_BYTES)
+		return true;
+	return c->out.len + c->flying.len - c->flown >= n->o.max_output_bytes;
 }
 
 static void set_dirty(struct net *n, struct conn *c)
@@ -85,6 +89,13 @@ void conn_unwrite(struct conn *c, size_t len)
 			c->marks[i].end = len;
 }
 
+/* No send will end, so nobody would tell it to go on: the next flush does. */
+void conn_was_silent(struct net *n, struct conn *c)
+{
+	if (!(c->flags & CONN_DEAD))
+		set_dirty(n, c);
+}
+
 /* True: some of it waits for more. */
 static bool release(struct net *n, struct conn *c, uint64_t durable)
 {
@@ -146,19 +157,32 @@ static void take_off(struct conn *c)
 	c->released = 0;
 }
 
+static void send_piece(struct net *n, struct conn *c)
+{
+	size_t rest = c->flying.len - c->flown;
+
+	c->piece = rest < PIECE_BYTES ? rest : PIECE_BYTES;
+	c->took_ms = n->now_ms;
+	n->sending++;
+	n->io->ops->send(n->io, &c->socket, c->flying.bytes + c->flown, c->piece);
+}
+
 static void flush(struct net *n, struct conn *c)
 {
-	if ((c->flags & CONN_DEAD) || c->socket.sending || c->released == 0)
+	if ((c->flags & CONN_DEAD) || c->socket.sending)
 		return;
+	if (c->released == 0) {
+		conn_may_go_on(n, c);
+		return;
+	}
 	take_off(c);
 	if (c->flying.failed) {
 		conn_end(n, c);
 		return;
 	}
 	count_one(&n->shown.counts.bytes_out, c->flying.len);
-	c->took_ms = n->now_ms;
-	n->sending++;
-	n->io->ops->send(n->io, &c->socket, c->flying.bytes, c->flying.len);
+	c->flown = 0;
+	send_piece(n, c);
 }
 
 #define FLUSH_ROUND 512
@@ -189,12 +213,17 @@ static void trim(struct out *o)
 void conn_sent(struct net *n, struct conn *c, bool ok)
 {
 	n->sending--;
-	c->flying.len = 0;
 	c->took_ms = n->now_ms;
+	c->flown += c->piece;
 	if (!ok) {
 		conn_end(n, c);
 		return;
 	}
+	if (c->flown < c->flying.len && !(c->flags & CONN_DEAD)) {
+		send_piece(n, c);
+		return;
+	}
+	c->flying.len = c->flown = 0;
 	trim(&c->flying);
 	trim(&c->out);
 	if (c->released)

@@ -40,6 +40,7 @@ struct io_handlers {
 	void (*sent)(void *user, struct io_socket *s, bool ok);       /* all of it, or it failed */
 	void (*released)(void *user, struct io_socket *s);            /* after end: nothing is under way */
 	void (*settle)(void *user);
+	void (*starved)(void *user);         /* no descriptor or no memory for who comes: accepts nobody until told to */
 };
 
 struct io;
@@ -48,6 +49,7 @@ struct io_ops {
 	void (*close)(struct io *io);
 	bool (*listen)(struct io *io, int fd, bool local);            /* accept from now on           */
 	void (*unlisten)(struct io *io);                              /* accept nobody any more       */
+	void (*relisten)(struct io *io);                              /* after `starved`: try again   */
 	bool (*begin)(struct io *io, struct io_socket *s);            /* receive from now on; false: no memory */
 	void (*send)(struct io *io, struct io_socket *s, const void *bytes, size_t len);
 	void (*pause)(struct io *io, struct io_socket *s);

@@ -23,7 +23,7 @@
 struct poller {
 	struct io io;
 	int      fd;
-	struct { int fd; bool local; } listeners[LISTENERS];
+	struct { int fd; bool local, starved; } listeners[LISTENERS];
 	uint32_t listener_count;
 	int      ready;                /* events that wait did not hand on yet */
 	struct epoll_event events[EVENTS];
@@ -51,13 +51,19 @@ static void watch(struct poller *p, struct io_socket *s, int op)
 	(void)epoll_ctl(p->fd, op, s->fd, &e);
 }
 
+static bool watch_listener(struct poller *p, int fd, uint32_t i)
+{
+	struct epoll_event e = { .events = EPOLLIN | EPOLLEXCLUSIVE, .data.u64 = NUMBER_LISTENER + i };
+
+	return epoll_ctl(p->fd, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
 static bool poller_listen(struct io *io, int fd, bool local)
 {
 	struct poller *p = poller_of(io);
-	struct epoll_event e = { .events = EPOLLIN | EPOLLEXCLUSIVE,
-				 .data.u64 = NUMBER_LISTENER + p->listener_count };
 
-	if (p->listener_count == LISTENERS || fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || epoll_ctl(p->fd, EPOLL_CTL_ADD, fd, &e) != 0)
+	if (p->listener_count == LISTENERS || fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
+	    !watch_listener(p, fd, p->listener_count))
 		return false;
 	p->listeners[p->listener_count].fd = fd;
 	p->listeners[p->listener_count++].local = local;
@@ -71,6 +77,15 @@ static void poller_unlisten(struct io *io)
 	for (uint32_t i = 0; i < p->listener_count; i++)
 		(void)epoll_ctl(p->fd, EPOLL_CTL_DEL, p->listeners[i].fd, NULL);
 	p->listener_count = 0;
+}
+
+static void poller_relisten(struct io *io)
+{
+	struct poller *p = poller_of(io);
+
+	for (uint32_t i = 0; i < p->listener_count; i++)
+		if (p->listeners[i].starved)
+			p->listeners[i].starved = !watch_listener(p, p->listeners[i].fd, i);
 }
 
 /* Each socket is in the list of those to be told at most once: there is room for all. */
@@ -165,6 +180,11 @@ static void accept_some(struct poller *p, uint32_t i)
 	for (int n = 0; n < 64; n++) {
 		int fd = accept4(p->listeners[i].fd, NULL, NULL, SOCK_CLOEXEC);
 
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
+			(void)epoll_ctl(p->fd, EPOLL_CTL_DEL, p->listeners[i].fd, NULL);
+			p->listeners[i].starved = true;
+			p->io.up->starved(p->io.user);
+		}
 		if (fd < 0)
 			return;
 		p->io.up->accepted(p->io.user, fd, p->listeners[i].local);
@@ -207,7 +227,7 @@ static void on_event(struct poller *p, const struct epoll_event *e)
 	if (s && s->receiving && !s->paused && !s->closing &&
 	    (e->events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
 		receive(p, s);
-	else if (s && s->paused && !s->closing && (e->events & (EPOLLERR | EPOLLHUP)))
+	else if (s && !s->closing && (e->events & (EPOLLERR | EPOLLHUP)))       /* it would be told again and again */
 		p->io.up->ended(p->io.user, s, ECONNRESET);
 }
 
@@ -291,7 +311,7 @@ static void poller_close(struct io *io)
 }
 
 static const struct io_ops poller_ops = {
-	"epoll", poller_close, poller_listen, poller_unlisten, poller_begin, poller_send, poller_pause,
+	"epoll", poller_close, poller_listen, poller_unlisten, poller_relisten, poller_begin, poller_send, poller_pause,
 	poller_resume, poller_end, poller_poll, poller_ready, poller_wait,
 };
 

@@ -35,7 +35,7 @@ struct ring {
 	uint64_t woken;
 	struct { int fd; bool local, armed; } listeners[LISTENERS];
 	uint32_t listener_count;
-	bool     wake_armed, accepts;
+	bool     wake_armed, accepts, starved;
 	uint16_t read[BUFFERS];        /* buffers that were handed up since the last settling */
 	uint32_t read_count;
 };
@@ -124,6 +124,11 @@ static void ring_unlisten(struct io *io)
 			cancel(r, data_of(OP_ACCEPT, i, 0));
 }
 
+static void ring_relisten(struct io *io)
+{
+	ring_of(io)->starved = false;            /* poll arms it */
+}
+
 static bool ring_begin(struct io *io, struct io_socket *s)
 {
 	arm_receive(ring_of(io), s);
@@ -192,13 +197,21 @@ static void settle(struct ring *r)
 	r->read_count = 0;
 }
 
+static bool is_starved(int res)
+{
+	return res == -EMFILE || res == -ENFILE || res == -ENOMEM || res == -ENOBUFS;
+}
+
 static void on_accept(struct ring *r, const struct io_uring_cqe *cqe, uint32_t i)
 {
 	if (!(cqe->flags & IORING_CQE_F_MORE)) {
 		r->listeners[i].armed = false;
-		/* Out of descriptors and the like: poll arms it again, a pass later. */
 		if (cqe->res >= 0 && r->accepts)
 			arm_accept(r, i);
+	}
+	if (is_starved(cqe->res)) {              /* armed again, it would fail at once */
+		r->starved = true;
+		r->io.up->starved(r->io.user);
 	}
 	if (cqe->res >= 0)
 		r->io.up->accepted(r->io.user, cqe->res, r->listeners[i].local);
@@ -281,7 +294,7 @@ static uint32_t ring_poll(struct io *io)
 
 	if (!r->wake_armed)
 		arm_wake(r);
-	for (uint32_t i = 0; r->accepts && i < r->listener_count; i++)
+	for (uint32_t i = 0; r->accepts && !r->starved && i < r->listener_count; i++)
 		if (!r->listeners[i].armed)
 			arm_accept(r, i);
 	if (io_uring_sq_ready(&r->uring) ||
@@ -327,7 +340,7 @@ static void ring_close(struct io *io)
 }
 
 static const struct io_ops ring_ops = {
-	"io_uring", ring_close, ring_listen, ring_unlisten, ring_begin, ring_send, ring_pause, ring_resume,
+	"io_uring", ring_close, ring_listen, ring_unlisten, ring_relisten, ring_begin, ring_send, ring_pause, ring_resume,
 	ring_end, ring_poll, ring_ready, ring_wait,
 };
 
@@ -383,6 +396,7 @@ struct io *io_uring_new(const struct io_handlers *up, void *user)
 		errno = -rc;
 		return NULL;
 	}
+	(void)io_uring_register_ring_fd(&r->uring);      /* spares the kernel a look-up; not needed */
 	rc = io_wake_open(&r->io);
 	if (rc == 0)
 		rc = open_buffers(r);

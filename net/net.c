@@ -86,7 +86,7 @@ static uint32_t retry_stalled(struct net *n)
 
 		if (!c || !(c->flags & CONN_STALLED))
 			continue;
-		done += slot_retry(n, c);
+		done += request_retry(n, c);
 		if (!(c->flags & CONN_STALLED))
 			conn_may_go_on(n, c);
 	}
@@ -98,7 +98,7 @@ static void stop_if_told(struct net *n)
 	if (load_relaxed(&n->server->stopping) && !n->unlistened) {
 		n->unlistened = true;
 		n->io->ops->unlisten(n->io);
-		n->sweep_ms = 0;
+		conn_sweep(n);                   /* no further command of anybody */
 	}
 }
 
@@ -114,7 +114,7 @@ uint32_t net_read(struct net *n)
 	if (n->backlog_count)
 		work += conn_run_backlog(n);
 	work += n->io->ops->poll(n->io);
-	slot_deliver(n);
+	request_deliver(n);
 	if (__builtin_expect(n->stalled != 0, 0))
 		work += retry_stalled(n);
 	if (n->now_ms >= n->sweep_ms)
@@ -140,17 +140,17 @@ uint32_t net_write(struct net *n)
 		work += conn_flush_dirty(n);
 	if (n->dead)
 		conn_bury(n);
-	idle = n->slots_waiting == 0 && n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 &&
+	idle = n->slots_waiting == n->orphans && n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 &&
 	       n->sending == 0;
 	store_relaxed(&n->shown.idle, idle);
-	plan_sweep(n, idle && !n->unlistened);
+	plan_sweep(n, idle && !n->unlistened && !n->starved);
 	return work;
 }
 
 void net_submit(struct net *n)
 {
 	(void)n->io->ops->poll(n->io);
-	slot_deliver(n);
+	request_deliver(n);
 }
 
 bool net_pending(struct net *n)

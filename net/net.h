@@ -35,13 +35,14 @@ struct arrival {
 	uint32_t    slot;
 	uint8_t     op;                    /* enum request_op                                       */
 	uint8_t     named;                 /* enum request_type                                     */
+	bool        final;                 /* the door's: NOH_FULL is the answer, its type does not block */
 };
 #define ARRIVALS 128                       /* delivered together                                    */
 #define ARRIVAL_BYTES 32768                /* their addresses, keys and small bodies                */
 #define ARRIVAL_SMALL 512                  /* a larger body is delivered before its command returns */
 
-/* How requests reach actors: box/ gives it. deliver: NOH_OK: the answer will come, or came. NOH_FULL (of a
- * mailbox that blocks) and NOH_ENOMEM (over the memory budget): not now, try again. Anything else is an answer by
+/* How requests reach actors: box/ gives it. deliver: NOH_OK: the answer will come, or came. NOH_FULL (unless
+ * it says that it is final) and NOH_ENOMEM (over the memory budget): not now, try again. Anything else is an answer by
  * itself. */
 struct net_door {
 	void *box;
@@ -49,6 +50,11 @@ struct net_door {
 	int  (*deliver)(void *box, uint32_t worker, struct arrival *a);
 	int  (*step)(void *box, uint32_t worker, const struct request *parts, uint32_t n, uint32_t timeout_ms,
 		     uint64_t token);
+	/* *due: when all that was told is on disk */
+	int  (*status)(void *box, const char *address, noh_status *status, uint64_t *due);
+	int  (*list)(void *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due);
+	int  (*scan)(void *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
+		     uint64_t *due);
 	atomic_u64 *(*awaits)(void *box, uint32_t worker);     /* where to say for which epoch it waits  */
 	uint64_t (*now_ns)(void *box);
 	uint64_t (*wall_ms)(void *box);
@@ -108,7 +114,8 @@ struct conn {
 	size_t           released;         /* of it, what may leave                                 */
 	struct mark     *marks;            /* of the rest, what it waits for                        */
 	uint32_t         mark_count, mark_room;
-	struct out       flying;           /* being sent                                            */
+	struct out       flying;           /* being sent, a piece at a time                         */
+	size_t           flown, piece;     /* of it: gone; on its way                               */
 	char            *in;               /* input that was not run yet; NULL: none                */
 	uint32_t         in_len, in_room;
 	struct held     *held, **held_end; /* requests that were refused for now                    */
@@ -136,15 +143,17 @@ struct asked {
 	uint16_t   conn_gen;
 	uint8_t    state;
 	bool       at_once;                /* does not wait for the disk                            */
+	bool       orphan;                 /* its client is gone                                    */
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
+	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
 	uint32_t   index;
 	uint32_t   parts, missing;
 	uint64_t   until_ms;
-	struct part one;                   /* parts == 1; body: inside, or an allocation            */
+	struct reply_part one;                   /* parts == 1; body: inside, or an allocation            */
 	union {
 		uint64_t     inside[SLOT_INLINE / 8];
-		struct part *many;         /* parts != 1: their bodies are allocations              */
+		struct reply_part *many;         /* parts != 1: their bodies are allocations              */
 		struct out   text;
 	} u;
 };
@@ -178,6 +187,8 @@ struct net {
 	struct conn   *dead;               /* to be freed at the end of the pass                    */
 	struct asked   *slots;              /* 0 is nobody's                                         */
 	uint32_t       slot_room, slot_free, slots_waiting;
+	uint32_t       orphans;            /* of those that wait: their clients are gone            */
+	uint64_t       orphan_ms;          /* when to look at their time-outs next                  */
 	uint32_t      *dirty, *gated, *backlog;            /* numbers; each as long as conns        */
 	uint32_t       dirty_count, gated_count, backlog_count;
 	struct arrival arrivals[ARRIVALS];
@@ -185,8 +196,10 @@ struct net {
 	uint64_t       bytes[ARRIVAL_BYTES / 8];
 	uint32_t       bytes_used;
 	size_t         reply_from;         /* of the command that runs: conn_reply_from             */
-	uint32_t       last_before;
+	uint32_t       first_before, last_before;
 	struct out     scratch;            /* a reply that has to wait its turn                     */
+	uint64_t       reply_due;          /* what the reply of the command that runs tells is on disk then */
+	bool           muting;             /* what the running command asks for is not to be answered */
 	ck_epoch_record_t *epoch;          /* the worker's; NULL: nobody reads topics any more      */
 	struct conn   *running;            /* whose command runs; NULL: none                        */
 	struct out     own;                /* pushes for it: they follow its reply                  */
@@ -203,6 +216,7 @@ struct net {
 	uint32_t       partial;            /* with a part of a command                              */
 	uint32_t       sending;            /* with a send under way                                 */
 	bool           unlistened;
+	bool           starved;            /* accepts nobody for want of descriptors, until the next sweep */
 	struct {
 		struct net_counts counts;
 		atomic_u64 connections;
@@ -217,6 +231,7 @@ struct net {
 int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
 void server_close(struct server *s);                   /* no worker runs any more */
 int  server_set_accounts(struct server *s, const noh_account *list, size_t count);
+bool server_is_guarded(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
@@ -236,18 +251,23 @@ void net_wake(struct net *n);
 #define TOKEN_NET (UINT64_C(1) << 63)
 static inline uint32_t token_worker(uint64_t token) { return (uint32_t)token >> 21 & 1023; }
 void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
-void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts, uint32_t count);
+void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts, uint32_t count);
 /* From another thread; true: wake the worker. Out of memory: the answer is lost, and TIMEOUT will tell. */
 bool net_answer_late(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
-bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts,
+bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts,
 			   uint32_t count);
 uint32_t slot_take_late(struct net *n);
-void slot_deliver(struct net *n);                      /* what has arrived, to the door         */
-uint32_t slot_retry(struct net *n, struct conn *c);    /* what was held                         */
 bool slot_text(struct net *n, struct conn *c);         /* scratch becomes a reply that waits its turn */
 void slot_expire(struct net *n, struct conn *c);       /* who has waited too long               */
 void slot_abandon(struct net *n, struct conn *c);      /* its client is gone                    */
+void slot_expire_orphans(struct net *n);               /* nothing is on its way to the door     */
 void slot_write(struct net *n, struct conn *c);        /* replies that are ready, as far as they go in order */
+uint32_t slot_take(struct net *n, struct conn *c);     /* 0: no memory                          */
+void slot_give(struct net *n, uint32_t number);
+void slot_enqueue(struct net *n, struct conn *c, uint32_t number);     /* the last of its connection's */
+void slot_ready(struct net *n, uint32_t number);       /* its answer is there                   */
+uint64_t slot_token(struct net *n, uint32_t number);
+uint32_t slot_of(struct net *n, uint64_t token);       /* 0: nobody waits for it any more       */
 bool slots_open(struct net *n);
 void slots_close(struct net *n);
 
@@ -260,6 +280,11 @@ uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, co
 void pubsub_late(struct net *n, const struct late *l);
 void pubsub_settle(struct net *n);                     /* a command is over: what it pushed to its own client */
 void pubsub_forget(struct net *n, struct conn *c);     /* all its subscriptions                 */
+
+/* ── request.c ── */
+void request_deliver(struct net *n);                   /* what has arrived, to the door         */
+uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
+void request_abandon(struct net *n, struct conn *c);
 
 /* ── roll.c ── */
 void roll_kill(struct net *n, uint64_t id);
@@ -289,5 +314,6 @@ uint32_t conn_flush_dirty(struct net *n);
 void conn_sent(struct net *n, struct conn *c, bool ok);
 bool conn_output_full(const struct net *n, const struct conn *c);
 void conn_unwrite(struct conn *c, size_t len);         /* a muted reply */
+void conn_was_silent(struct net *n, struct conn *c);   /* one that came by a slot: it may go on all the same */
 
 #endif

@@ -469,7 +469,7 @@ uint64_t net_publish(struct call *c, const struct arg *channel, const struct arg
 {
 	const struct net_door *door = &c->net->server->door;
 
-	slot_deliver(c->net);                    /* who hears of it finds done what was asked before */
+	request_deliver(c->net);                    /* who hears of it finds done what was asked before */
 	conn_reply_from(c->net, c->conn);
 	return door->publish(door->box, c->net->worker, channel, body);
 }

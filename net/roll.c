@@ -50,7 +50,7 @@ static void describe(struct conn *c, struct client *client)
 	memcpy(client->local, c->shown->local, sizeof client->local);
 	client->active_ms = n->wall_ms - (n->now_ms - c->active_ms);
 	client->in_bytes = c->in_len;
-	client->out_bytes = (uint32_t)(c->out.len + c->flying.len);
+	client->out_bytes = (uint32_t)(c->out.len + c->flying.len - c->flown);
 }
 
 void net_client(struct conn *c, struct client *client)

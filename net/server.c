@@ -251,6 +251,13 @@ int server_set_accounts(struct server *s, const noh_account *list, size_t count)
 	return NOH_OK;
 }
 
+bool server_is_guarded(struct server *s)
+{
+	const struct accounts *a = load_acquire(&s->accounts);
+
+	return a && a->count;
+}
+
 int net_login(struct net *n, const struct arg *name, const struct arg *secret)
 {
 	const struct accounts *a = load_acquire(&n->server->accounts);

@@ -67,6 +67,11 @@ void session_describe(const struct session *s, struct client *client);
 /* ── what the connection layer gives ──────────────────────────────────────────────────────────── */
 struct session *call_session(struct call *c);
 
+/* As noh_get_status, noh_list and noh_scan; and the reply of this call waits until what was told is on disk. */
+int call_status(struct call *c, const char *address, noh_status *status);
+int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count);
+int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user);
+
 /* Who is who: the role, -1: wrong, -2: there are no accounts. In time that does not tell how wrong. */
 int net_login(struct net *n, const struct arg *name, const struct arg *secret);
 

@@ -14,21 +14,13 @@
 #define SLOTS_MAX (1u << 21)
 #define GEN_MASK 0x7fffffffu
 
-struct held {
-	struct held   *next;
-	size_t         bytes;
-	uint64_t       until_ms;
-	struct arrival a;
-	char           copy[];
-};
-
-static uint64_t token_of(struct net *n, uint32_t number)
+uint64_t slot_token(struct net *n, uint32_t number)
 {
 	return TOKEN_NET | (uint64_t)(n->slots[number].gen & GEN_MASK) << 32 | (uint64_t)n->worker << 21 | number;
 }
 
 /* 0: there is none, or not any more. */
-static uint32_t slot_of(struct net *n, uint64_t token)
+uint32_t slot_of(struct net *n, uint64_t token)
 {
 	uint32_t number = (uint32_t)token & (SLOTS_MAX - 1);
 
@@ -68,7 +60,7 @@ bool slots_open(struct net *n)
 	return grow(n);
 }
 
-static uint32_t slot_take(struct net *n, struct conn *c)
+uint32_t slot_take(struct net *n, struct conn *c)
 {
 	uint32_t number;
 	struct asked *s;
@@ -87,18 +79,20 @@ static uint32_t slot_take(struct net *n, struct conn *c)
 	s->parent = 0;
 	s->format = NULL;
 	s->parts = 0;
-	s->silent = false;
+	s->orphan = false;
+	s->silent = n->muting;
+	s->proto = c->session.proto;
 	return number;
 }
 
-static void free_body(struct asked *s, struct part *p)
+static void free_body(struct asked *s, struct reply_part *p)
 {
 	if (p->body && p->body != s->u.inside)
 		mem_free((void *)(uintptr_t)p->body, p->len);
 	p->body = NULL;
 }
 
-static void slot_give(struct net *n, uint32_t number)
+void slot_give(struct net *n, uint32_t number)
 {
 	struct asked *s = &n->slots[number];
 
@@ -112,6 +106,8 @@ static void slot_give(struct net *n, uint32_t number)
 			free_body(s, &s->u.many[i]);
 		mem_free(s->u.many, s->parts * sizeof *s->u.many);
 	}
+	n->orphans -= s->orphan;
+	s->orphan = false;
 	s->state = SLOT_FREE;
 	s->gen++;
 	s->next = n->slot_free;
@@ -127,7 +123,7 @@ void slots_close(struct net *n)
 	mem_free(n->slots, n->slot_room * sizeof *n->slots);
 }
 
-static void enqueue(struct net *n, struct conn *c, uint32_t number)
+void slot_enqueue(struct net *n, struct conn *c, uint32_t number)
 {
 	if (c->last)
 		n->slots[c->last].next = number;
@@ -139,7 +135,7 @@ static void enqueue(struct net *n, struct conn *c, uint32_t number)
 
 /* ── writing replies, in order ── */
 
-static void write_one(struct net *n, struct conn *c, uint32_t number, const struct part *parts, uint64_t due)
+static void write_one(struct net *n, struct conn *c, uint32_t number, const struct reply_part *parts, uint64_t due)
 {
 	struct asked *s = &n->slots[number];
 	size_t before = c->out.len;
@@ -149,7 +145,7 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		c->last = 0;
 	c->waiting--;
 	if (!s->silent && !(c->flags & CONN_DEAD)) {
-		c->out.proto = c->session.proto;
+		c->out.proto = s->proto;
 		if (s->format)
 			s->format(&c->out, parts, s->parts, s->tag);
 		else
@@ -158,6 +154,8 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		if (c->out.len > before && c->out.bytes[before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
+	} else {
+		conn_was_silent(n, c);
 	}
 	slot_give(n, number);
 }
@@ -173,7 +171,7 @@ void slot_write(struct net *n, struct conn *c)
 
 /* ── answers ── */
 
-static void keep(struct asked *s, struct part *to, int status, const void *body, size_t len, bool inside)
+static void keep(struct asked *s, struct reply_part *to, int status, const void *body, size_t len, bool inside)
 {
 	to->status = status;
 	to->len = (uint32_t)len;
@@ -189,7 +187,7 @@ static void keep(struct asked *s, struct part *to, int status, const void *body,
 	memcpy((void *)(uintptr_t)to->body, body, len);
 }
 
-static void ready(struct net *n, uint32_t number)
+void slot_ready(struct net *n, uint32_t number)
 {
 	struct asked *s = &n->slots[number];
 	struct conn *c = conn_at(n, s->conn, s->conn_gen);
@@ -214,7 +212,7 @@ static void answer_part(struct net *n, uint32_t number, uint64_t due, int status
 	if (due > p->due)
 		p->due = due;
 	if (--p->missing == 0)
-		ready(n, parent);
+		slot_ready(n, parent);
 }
 
 void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len)
@@ -231,14 +229,14 @@ void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const v
 	}
 	if (s->parts != 1) {                             /* a whole step: all of it fares the same */
 		for (uint32_t i = 0; i < s->parts; i++)
-			s->u.many[i].status = status;
+			keep(s, &s->u.many[i], status, body, len, false);
 		s->due = due;
-		ready(n, number);
+		slot_ready(n, number);
 		return;
 	}
 	c = conn_at(n, s->conn, s->conn_gen);
 	if (c && c->first == number) {                   /* nothing before it: no copy */
-		struct part one = { status, (uint32_t)len, body };
+		struct reply_part one = { status, (uint32_t)len, body };
 
 		write_one(n, c, number, &one, due);
 		slot_write(n, c);
@@ -246,10 +244,10 @@ void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const v
 	}
 	keep(s, &s->one, status, body, len, true);
 	s->due = due;
-	ready(n, number);
+	slot_ready(n, number);
 }
 
-void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts,
+void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts,
 		      uint32_t count)
 {
 	uint32_t number = slot_of(n, token);
@@ -265,7 +263,7 @@ void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, c
 	for (uint32_t i = 0; i < count; i++)
 		keep(s, &s->u.many[i], parts[i].status, parts[i].body, parts[i].len, false);
 	s->due = due;
-	ready(n, number);
+	slot_ready(n, number);
 }
 
 /* ── answers from other threads: a stack, taken whole ── */
@@ -293,12 +291,12 @@ bool net_answer_late(struct net *n, uint64_t token, uint64_t due, int status, co
 	return net_push_late(n, l);
 }
 
-bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts,
+bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts,
 			   uint32_t count)
 {
 	size_t bytes = count * sizeof *parts;
 	struct late *l;
-	struct part *copy;
+	struct reply_part *copy;
 	char *at;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -307,10 +305,10 @@ bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int stat
 	if (!l)
 		return false;
 	*l = (struct late){ .token = token, .due = due, .status = status, .len = (uint32_t)bytes, .count = count };
-	copy = (struct part *)(void *)l->body;
+	copy = (struct reply_part *)(void *)l->body;
 	at = (char *)(copy + count);
 	for (uint32_t i = 0; i < count; i++) {
-		copy[i] = (struct part){ parts[i].status, parts[i].len, at };
+		copy[i] = (struct reply_part){ parts[i].status, parts[i].len, at };
 		if (parts[i].len)
 			memcpy(at, parts[i].body, parts[i].len);
 		at += (parts[i].len + 7u) & ~7u;
@@ -339,7 +337,7 @@ uint32_t slot_take_late(struct net *n)
 		else if (l->count == UINT32_MAX)
 			net_answer(n, l->token, l->due, l->status, l->body, l->len);
 		else
-			net_answer_parts(n, l->token, l->due, l->status, (const struct part *)(const void *)l->body,
+			net_answer_parts(n, l->token, l->due, l->status, (const struct reply_part *)(const void *)l->body,
 					 l->count);
 		mem_free(l, sizeof *l + l->len);
 		count++;
@@ -347,161 +345,39 @@ uint32_t slot_take_late(struct net *n)
 	return count;
 }
 
-/* ── requests ── */
-
-static void *held_copy(char **at, const void *bytes, size_t len)
+bool slot_text(struct net *n, struct conn *c)
 {
-	void *to = *at;
+	uint32_t number = slot_take(n, c);
+	struct asked *s = &n->slots[number];
 
-	if (len)
-		memcpy(to, bytes, len);
-	*at += (len + 7) & ~(size_t)7;
-	return to;
+	if (!number)
+		return false;
+	s->u.text = n->scratch;
+	c->queued += s->u.text.len;
+	n->scratch = (struct out){ 0 };
+	s->state = SLOT_READY;
+	s->at_once = false;
+	s->due = n->reply_due;
+	s->until_ms = UINT64_MAX;
+	slot_enqueue(n, c, number);
+	return true;
 }
 
-/* Not now: its connection is not read further until this and what came after it have gone in. */
-static void hold(struct net *n, struct conn *c, const struct arrival *a)
-{
-	size_t bytes = sizeof(struct held) + a->address_len + a->len + a->key_len + 24;
-	struct held *h = mem_alloc(bytes);
-	char *at;
-
-	if (!h) {
-		net_answer(n, a->token, 0, NOH_ENOMEM, NULL, 0);
-		return;
-	}
-	at = h->copy;
-	h->next = NULL;
-	h->bytes = bytes;
-	h->a = *a;
-	h->a.body = held_copy(&at, a->body, a->len);
-	h->a.address = held_copy(&at, a->address, a->address_len);
-	h->a.key = a->key ? held_copy(&at, a->key, a->key_len) : NULL;
-	h->until_ms = n->slots[a->slot].until_ms;
-	if (!(c->flags & CONN_STALLED)) {
-		c->flags |= CONN_STALLED;
-		c->held_end = &c->held;
-		n->stalled++;
-	}
-	*c->held_end = h;
-	c->held_end = &h->next;
-}
-
-static bool not_now(int rc)
-{
-	return rc == NOH_FULL || rc == NOH_ENOMEM;
-}
-
-/* ACK memory and none: nobody waits for the turn. */
-static bool sent_only(const struct asked *s, const struct arrival *a)
-{
-	return a->op == REQUEST_SEND && s->at_once;
-}
-
-static int deliver(struct net *n, struct arrival *a)
-{
-	uint64_t token = a->token;
-	int rc;
-
-	if (sent_only(&n->slots[a->slot], a))
-		a->token = 0;
-	rc = n->server->door.deliver(n->server->door.box, n->worker, a);
-	if (a->token != token) {
-		a->token = token;
-		if (rc == NOH_OK)
-			net_answer(n, token, 0, NOH_OK, NULL, 0);
-	}
-	return rc;
-}
-
-static void refuse(struct net *n, const struct arrival *a, int rc)
-{
-	net_answer(n, a->token, 0, rc, NULL, 0);
-}
-
-static void deliver_or_hold(struct net *n, struct arrival *a)
-{
-	struct asked *s = &n->slots[a->slot];
-	struct conn *c = NULL;
-	int rc;
-
-	if (__builtin_expect(n->stalled != 0, 0)) {
-		c = conn_at(n, s->conn, s->conn_gen);
-		if (c && (c->flags & CONN_STALLED)) {
-			hold(n, c, a);
-			return;
-		}
-	}
-	rc = deliver(n, a);
-	if (__builtin_expect(rc == NOH_OK, 1))
-		return;
-	c = not_now(rc) ? conn_at(n, s->conn, s->conn_gen) : NULL;
-	if (c)
-		hold(n, c, a);
-	else
-		refuse(n, a, rc);
-}
-
-void slot_deliver(struct net *n)
-{
-	uint32_t count = n->arrival_count;
-
-	if (!count)
-		return;
-	n->server->door.prepare(n->server->door.box, n->worker, n->arrivals, count);
-	for (uint32_t i = 0; i < count; i++)
-		deliver_or_hold(n, &n->arrivals[i]);
-	n->arrival_count = 0;
-	n->bytes_used = 0;
-}
-
-static void drop_held(struct conn *c)
-{
-	struct held *h = c->held;
-
-	c->held = h->next;
-	mem_free(h, h->bytes);
-}
-
-static void unstall(struct net *n, struct conn *c)
-{
-	c->flags &= ~(uint32_t)CONN_STALLED;
-	c->held = NULL;
-	n->stalled--;
-}
-
-uint32_t slot_retry(struct net *n, struct conn *c)
-{
-	uint32_t done = 0;
-
-	while (c->held) {
-		struct arrival *a = &c->held->a;
-		int rc = slot_of(n, a->token) ? deliver(n, a) : NOH_ETIMEOUT;
-
-		if (not_now(rc) && n->now_ms < c->held->until_ms)
-			return done;
-		if (rc != NOH_OK)
-			refuse(n, a, rc);
-		drop_held(c);
-		done++;
-	}
-	unstall(n, c);
-	return done + 1;
-}
+/* ── who waits too long, who is gone ── */
 
 static void expire(struct net *n, uint32_t number)
 {
 	struct asked *s = &n->slots[number];
 
 	if (s->parts == 1) {
-		net_answer(n, token_of(n, number), 0, NOH_ETIMEOUT, NULL, 0);
+		net_answer(n, slot_token(n, number), 0, NOH_ETIMEOUT, NULL, 0);
 		return;
 	}
 	for (uint32_t i = 0; i < s->parts; i++) {        /* some of its parts may be there already */
 		free_body(s, &s->u.many[i]);
-		s->u.many[i] = (struct part){ .status = NOH_ETIMEOUT };
+		s->u.many[i] = (struct reply_part){ .status = NOH_ETIMEOUT };
 	}
-	ready(n, number);
+	slot_ready(n, number);
 }
 
 void slot_expire(struct net *n, struct conn *c)
@@ -531,210 +407,24 @@ void slot_abandon(struct net *n, struct conn *c)
 		uint32_t next = s->next;
 
 		s->next = 0;
+		s->orphan = true;
+		n->orphans++;
 		if (s->state == SLOT_READY)
 			slot_give(n, number);
 		number = next;           /* those that wait go with their answers: `ready` finds no connection */
 	}
 	c->first = c->last = c->waiting = 0;
-	if (c->flags & CONN_STALLED) {
-		while (c->held) {
-			struct arrival a = c->held->a;
-
-			drop_held(c);
-			refuse(n, &a, NOH_EGONE);
-		}
-		unstall(n, c);
-	}
+	if (c->flags & CONN_STALLED)
+		request_abandon(n, c);
 }
 
-/* ── what a command may do: call.h ── */
-
-struct out *call_out(struct call *c)
+/* Their answers may never come. Now and then is enough: nobody waits for them. */
+void slot_expire_orphans(struct net *n)
 {
-	struct out *o = c->conn->first ? &c->net->scratch : &c->conn->out;
-
-	if (o == &c->net->scratch)
-		o->len = 0;
-	o->proto = c->conn->session.proto;
-	return o;
-}
-
-bool slot_text(struct net *n, struct conn *c)
-{
-	uint32_t number = slot_take(n, c);
-	struct asked *s = &n->slots[number];
-
-	if (!number)
-		return false;
-	s->u.text = n->scratch;
-	c->queued += s->u.text.len;
-	n->scratch = (struct out){ 0 };
-	s->state = SLOT_READY;
-	s->at_once = true;
-	s->until_ms = UINT64_MAX;
-	enqueue(n, c, number);
-	return true;
-}
-
-noh_box *call_box(struct call *c)
-{
-	return c->net->server->door.box;
-}
-
-static uint64_t until(struct net *n, uint32_t timeout_ms)
-{
-	uint64_t ms = n->now_ms + (timeout_ms ? timeout_ms : n->o.call_ms);
-
-	if (timeout_ms && ms < n->sweep_ms)
-		n->sweep_ms = ms;
-	return ms;
-}
-
-static uint32_t new_slot(struct call *c, const struct request *r, uint32_t parts, format_fn *format,
-			 struct tag tag)
-{
-	struct net *n = c->net;
-	uint32_t number = slot_take(n, c->conn);
-	struct asked *s = &n->slots[number];
-
-	if (!number)
-		return 0;
-	s->format = format;
-	s->tag = tag;
-	s->parts = parts;
-	s->missing = parts;
-	s->one = (struct part){ 0 };
-	s->u.many = NULL;
-	s->until_ms = until(n, r ? r->timeout_ms : 0);
-	s->at_once = r && (r->durability == NOH_MEMORY || n->o.durability == NOH_MEMORY);
-	if (parts != 1) {
-		s->u.many = mem_zalloc(parts * sizeof *s->u.many);
-		if (!s->u.many && parts) {
-			s->parts = 0;
-			s->format = NULL;
-			slot_give(n, number);
-			return 0;
-		}
-	}
-	return number;
-}
-
-static const char *const type_names[] = { "", "counter:", "inventory:" };
-static const uint8_t type_name_len[] = { 0, 8, 10 };
-
-static bool is_id(const struct request *r)
-{
-	return r->id_len > 0 && type_name_len[r->type] + r->id_len <= 255 && r->id_len <= 255 &&
-	       !memchr(r->id, 0, r->id_len);
-}
-
-static char *put(struct net *n, const void *bytes, uint32_t len)
-{
-	char *at = (char *)n->bytes + n->bytes_used;
-
-	n->bytes_used += (len + 7u) & ~7u;
-	if (len)
-		memcpy(at, bytes, len);
-	return at;
-}
-
-/* What the command has on its stack or in its arguments is copied, but for large bodies: those are delivered
- * before it returns. */
-static void arrive(struct net *n, const struct request *r, uint32_t number)
-{
-	uint32_t small = r->len <= ARRIVAL_SMALL ? r->len : 0, name = type_name_len[r->type];
-	struct arrival *a;
-
-	if (!is_id(r)) {
-		net_answer(n, token_of(n, number), 0, NOH_EADDRESS, NULL, 0);
+	if (!n->orphans || n->now_ms < n->orphan_ms)
 		return;
-	}
-	if (n->arrival_count == ARRIVALS || n->bytes_used + 255 + r->key_len + small + 24 > ARRIVAL_BYTES)
-		slot_deliver(n);
-	a = &n->arrivals[n->arrival_count++];
-	a->body = small ? put(n, r->body, small) : r->body;
-	a->key = r->key ? put(n, r->key, r->key_len) : NULL;
-	a->address = (char *)n->bytes + n->bytes_used;
-	memcpy((char *)n->bytes + n->bytes_used, type_names[r->type], name);
-	memcpy((char *)n->bytes + n->bytes_used + name, r->id, r->id_len);
-	n->bytes_used += (name + r->id_len + 7u) & ~7u;
-	a->address_len = name + r->id_len;
-	a->token = token_of(n, number);
-	a->slot = number;
-	a->type = NULL;
-	a->len = r->len;
-	a->key_len = r->key_len;
-	a->kind = r->kind;
-	a->op = (uint8_t)r->op;
-	a->named = (uint8_t)r->type;
-	if (small < r->len)
-		slot_deliver(n);
-}
-
-static void no_memory(struct call *c)
-{
-	out_error(call_out(c), "OOM no memory for another command");
-}
-
-void call_actors(struct call *c, const struct request *requests, uint32_t count, format_fn *format, struct tag tag)
-{
-	struct net *n = c->net;
-	uint32_t whole = new_slot(c, count ? requests : NULL, count, format, tag);
-
-	if (!whole) {
-		no_memory(c);
-		return;
-	}
-	enqueue(n, c->conn, whole);
-	if (count == 0) {
-		ready(n, whole);
-		return;
-	}
-	if (count == 1) {
-		arrive(n, requests, whole);
-		return;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t part = slot_take(n, c->conn);
-		struct asked *s = &n->slots[part];
-
-		if (!part) {
-			n->slots[whole].u.many[i].status = NOH_ENOMEM;
-			if (--n->slots[whole].missing == 0)
-				ready(n, whole);
-			continue;
-		}
-		s->parent = whole;
-		s->parent_gen = n->slots[whole].gen;
-		s->index = i;
-		s->parts = 1;
-		s->one = (struct part){ 0 };
-		s->format = format;
-		s->at_once = n->slots[whole].at_once;
-		s->until_ms = UINT64_MAX;
-		arrive(n, &requests[i], part);
-	}
-}
-
-/* What was asked before goes first, also to the same actors. */
-void call_step(struct call *c, const struct request *requests, uint32_t count, format_fn *format, struct tag tag)
-{
-	struct net *n = c->net;
-	uint32_t whole;
-	uint64_t token;
-	int rc;
-
-	slot_deliver(n);
-	conn_reply_from(n, c->conn);
-	whole = new_slot(c, requests, count, format, tag);
-	if (!whole) {
-		no_memory(c);
-		return;
-	}
-	enqueue(n, c->conn, whole);
-	token = token_of(n, whole);
-	rc = n->server->door.step(n->server->door.box, n->worker, requests, count,
-				  requests->timeout_ms ? requests->timeout_ms : n->o.call_ms, token);
-	if (rc != NOH_OK)
-		net_answer(n, token, 0, rc, NULL, 0);
+	n->orphan_ms = n->now_ms + 1000;
+	for (uint32_t i = 1; i < n->slot_room && n->orphans; i++)
+		if (n->slots[i].state == SLOT_WAITING && n->slots[i].orphan && n->slots[i].until_ms <= n->now_ms)
+			slot_give(n, i);
 }

@@ -5,6 +5,7 @@ static const char *words(int status)
 {
 	switch (status) {
 	case NOH_FULL:      return "-MAILBOXFULL the actor's mailbox is full; nothing was sent, try again later";
+	case NOH_REFUSED:   return "-REFUSED the actor says no; nothing was done";
 	case NOH_ENOMEM:    return "-OOM out of memory, or over the memory budget; nothing was changed";
 	case NOH_EADDRESS:  return "-BADADDRESS a key has 1 to 247 bytes, an address is \"type:id\" of at most 255, "
 				   "and neither has a NUL byte";
@@ -40,7 +41,7 @@ void out_status(struct out *o, int status)
 		out_error(o, "-FAILED %s (%d)", noh_strerror(status), status);
 }
 
-void out_part_status(struct out *o, const struct part *part)
+void out_part_status(struct out *o, const struct reply_part *part)
 {
 	const char *text = words(part->status);
 	int first = 0;

@@ -186,14 +186,17 @@ static int reap(struct journal *j, bool wait, bool *did)
 
 /* ── collecting ── */
 
-/* Bytes of the record, which may be fewer than were reserved. */
-static uint64_t record_bytes(const struct gather_item *item)
+/* One record, or the several of a step: what was reserved is full of them. Returns how many. */
+static uint64_t records_in(const struct gather_item *item)
 {
+	uint64_t at = 0, count = 0;
 	uint32_t size;
 
-	memcpy(&size, item->record, sizeof size);
-	must(size <= item->size && size % 8 == 0 && size >= sizeof(struct record_head));
-	return size;
+	for (; at < item->size; at += size, count++) {
+		memcpy(&size, item->record + at, sizeof size);
+		must(size <= item->size - at && size % 8 == 0 && size >= sizeof(struct record_head));
+	}
+	return count;
 }
 
 static bool next_item(struct journal *j, struct gather_item *item)
@@ -216,17 +219,17 @@ static bool copy_records(struct journal *j, uint8_t *out, size_t room, size_t *l
 
 	*len = 0;
 	while (next_item(j, &item)) {
-		uint64_t left = record_bytes(&item) - j->mine.copied;
+		uint64_t left = item.size - j->mine.copied, count = j->mine.copied ? 0 : records_in(&item);
 		size_t n = left < room - *len ? (size_t)left : room - *len;
 
 		memcpy(out + *len, item.record + j->mine.copied, n);
 		*len += n;
 		j->mine.copied += n;
+		records += count;
 		if (n < left)
 			break;
 		j->mine.copied = 0;
 		gather_release(&j->gather, &j->gather.fixed.ring[j->mine.ring], &item);
-		records++;
 	}
 	count_one(&j->shown.records, records);
 	return j->mine.ring == j->gather.fixed.rings;

@@ -72,7 +72,8 @@ bool journal_room(struct journal *j, uint32_t ring);
 /* The disk is full: journal_room is false until there is space again, and what needs no record goes on. */
 bool journal_no_space(struct journal *j);
 
-/* `size` (a multiple of 8) bytes to write a record to, aligned to 8; above JOURNAL_INLINE it is an
+/* `size` (a multiple of 8) bytes to write a record to, exactly so long, aligned to 8 (or several records with
+ * one tag, side by side: they are on disk together or not at all); above JOURNAL_INLINE it is an
  * allocation that the ring points to (NULL: no memory). Several reserves may come before one push. */
 uint8_t *journal_reserve(struct journal *j, uint32_t ring, size_t size);
 void journal_push(struct journal *j, uint32_t ring);         /* all reserved: visible at once    */
@@ -109,6 +110,9 @@ void journal_loop(struct journal *j, atomic_u32 *stop);      /* step and sleep u
  * NOH_END: nothing new; NOH_ECORRUPT, NOH_EDISK. */
 int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
 		 uint64_t *upto, uint64_t *epoch);
+/* The same, and not beyond frame `last`. */
+int journal_read_to(struct journal *j, uint64_t after, uint64_t last, uint64_t most, journal_each_fn *each,
+		    void *arg, uint64_t *upto, uint64_t *epoch);
 /* Everything up to this frame is in LMDB, synced: segments wholly below are recycled. Also does what
  * journal_prepare does. On a full disk NOH_OK, with no_space in the numbers; it may be tried again. */
 int journal_folded(struct journal *j, uint64_t frame);

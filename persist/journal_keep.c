@@ -207,13 +207,15 @@ static int follow_segments(struct journal *j)
 	return NOH_OK;
 }
 
-static int read_frames(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
-		       uint64_t *upto, uint64_t *epoch)
+static int read_frames(struct journal *j, uint64_t after, uint64_t last, uint64_t most, journal_each_fn *each,
+		       void *arg, uint64_t *upto, uint64_t *epoch)
 {
 	struct walk *w = &j->keeper.walk;
 	uint64_t durable = load_acquire(&j->shown.durable_frame);
 	int rc = NOH_OK;
 
+	if (durable > last)
+		durable = last;
 	if (after >= durable)
 		return NOH_END;
 	if (j->keeper.mark == UINT64_MAX) {      /* the first: what recovery counted comes after it */
@@ -239,15 +241,21 @@ static int read_frames(struct journal *j, uint64_t after, uint64_t most, journal
 	return NOH_OK;
 }
 
-int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
-		 uint64_t *upto, uint64_t *epoch)
+int journal_read_to(struct journal *j, uint64_t after, uint64_t last, uint64_t most, journal_each_fn *each,
+		    void *arg, uint64_t *upto, uint64_t *epoch)
 {
 	int rc;
 
 	pthread_mutex_lock(&j->kept.lock);
-	rc = read_frames(j, after, most, each, arg, upto, epoch);
+	rc = read_frames(j, after, last, most, each, arg, upto, epoch);
 	pthread_mutex_unlock(&j->kept.lock);
 	return rc;
+}
+
+int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_fn *each, void *arg,
+		 uint64_t *upto, uint64_t *epoch)
+{
+	return journal_read_to(j, after, UINT64_MAX, most, each, arg, upto, epoch);
 }
 
 /* ── open and close ── */

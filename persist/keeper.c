@@ -73,7 +73,8 @@ static int fold_once(struct keeper *k)
 
 	if (rc != NOH_OK)
 		return put_off(k, rc);
-	rc = journal_read(k->journal, frame, most_bytes(k), fold_record, f, &upto, &last);
+	rc = journal_read_to(k->journal, frame, frame < k->first_to ? k->first_to : UINT64_MAX, most_bytes(k),
+			     fold_record, f, &upto, &last);
 	if (rc != NOH_OK) {
 		fold_abort(f);
 		if (rc == NOH_END && frame >= stats.durable_frame)

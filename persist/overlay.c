@@ -13,18 +13,21 @@
 #include "core/must.h"
 #include "noh.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <string.h>
 
 #define FIRST_BUCKETS 16
 #define SPINS 100
 #define SWEEP 64
+#define SHARD_BITS 8
+static_assert(OVERLAY_SHARDS == 1 << SHARD_BITS, "the top bits of a hash");
 
 struct overlay_entry {
 	struct overlay_entry *next;
 	uint64_t hash, seq, due;
 	size_t   key_len, len;
-	bool     gone;
+	bool     gone, reborn;
 	char     bytes[];                /* key, then value */
 };
 
@@ -43,7 +46,7 @@ static void free_all(struct overlay_entry *e)
 
 static struct overlay_shard *shard_of(struct overlay *o, uint64_t hash)
 {
-	return &o->shards[hash % OVERLAY_SHARDS];
+	return &o->shards[hash >> (64 - SHARD_BITS)];
 }
 
 static void hold(struct overlay_shard *sh)
@@ -63,9 +66,15 @@ static void let_go(struct overlay_shard *sh)
 	store_release(&sh->held, 0);                                        /* A */
 }
 
+/* In the order of hashes. */
+static uint64_t bucket_of(const struct overlay_shard *sh, uint64_t hash)
+{
+	return (hash << SHARD_BITS) >> (64 - __builtin_ctzll(sh->room));
+}
+
 static struct overlay_entry **bucket(struct overlay_shard *sh, uint64_t hash)
 {
-	return &sh->buckets[hash / OVERLAY_SHARDS & (sh->room - 1)];
+	return &sh->buckets[bucket_of(sh, hash)];
 }
 
 /* Where the entry hangs, or the empty end of its chain. NULL: there is no table yet. */
@@ -136,7 +145,7 @@ static struct overlay_entry *new_entry(const void *key, size_t len, uint64_t has
 	if (!e)
 		return NULL;
 	*e = (struct overlay_entry){ .hash = hash, .seq = in->seq, .due = in->due, .key_len = len,
-				     .len = bytes, .gone = in->gone };
+				     .len = bytes, .gone = in->gone, .reborn = in->reborn };
 	memcpy(e->bytes, key, len);
 	if (bytes)
 		memcpy(e->bytes + len, in->image, bytes);
@@ -160,6 +169,7 @@ static int change(struct overlay *o, struct overlay_shard *sh, struct overlay_en
 	}
 	struct overlay_entry *old = *at;
 
+	fresh->reborn |= old && (old->gone || old->reborn);
 	fresh->next = old ? old->next : NULL;
 	*at = fresh;
 	count_entry(sh, fresh, true);    /* before the old one goes: a full shard never looks empty */
@@ -222,6 +232,7 @@ static size_t copy_out(struct overlay_shard *sh, const void *key, size_t len, ui
 		to->seq = (*at)->seq;
 		to->due = (*at)->due;
 		to->gone = (*at)->gone;
+		to->reborn = (*at)->reborn;
 		if (to->image && found == room)
 			memcpy(to->image, (*at)->bytes + len, found);
 	}
@@ -271,8 +282,8 @@ static void sweep(struct overlay_shard *sh, uint64_t from, uint64_t epoch, struc
 	}
 }
 
-/* If the table doubles between two pieces, an entry of bucket b is in b or in b + room: the sweep,
- * going on, still meets those it has not met; what moved behind it was looked at before. */
+/* If the table doubles between two pieces, an entry of bucket b is in 2b or 2b + 1: the sweep, going on, still
+ * meets those it has not met, and some once more. */
 void overlay_folded(struct overlay *o, uint64_t epoch)
 {
 	if (epoch <= load_relaxed(&o->folded))
@@ -293,6 +304,70 @@ void overlay_folded(struct overlay *o, uint64_t epoch)
 			at += SWEEP;
 		} while (at < room);
 	}
+}
+
+/* ── for scans ── */
+
+/* From bucket to bucket as far as there is room for what hangs there. *next: where to go on. True: all done. */
+static bool list_some(struct overlay_shard *sh, uint64_t *next, uint64_t last, struct names *out)
+{
+	uint64_t bits = sh->room ? 64 - SHARD_BITS - (uint64_t)__builtin_ctzll(sh->room) : 0, from = *next;
+
+	for (int i = 0; sh->room && i < SWEEP; i++) {
+		uint64_t behind = ((*next >> bits) + 1) << bits;        /* of this bucket; 0: of the last one */
+		uint32_t length = 0;
+
+		for (struct overlay_entry *e = *bucket(sh, *next); e; e = e->next)
+			length++;
+		if (length > names_left(out))
+			return false;
+		for (struct overlay_entry *e = *bucket(sh, *next); e; e = e->next)
+			if (e->hash >= from && e->hash <= last)
+				names_put(out, e->bytes, e->key_len, (struct name){
+					.hash = e->hash, .due = e->due, .from = 1, .flags =
+					(uint16_t)((e->gone ? 0 : NAME_THERE) | (e->reborn ? NAME_REBORN : 0)) });
+		if (behind == 0 || behind > last)
+			return true;
+		*next = from = behind;
+	}
+	return sh->room == 0;
+}
+
+bool overlay_window(struct overlay *o, uint64_t from, uint64_t last, struct names *out)
+{
+	struct overlay_shard *sh = shard_of(o, from);
+
+	must(sh == shard_of(o, last) && from <= last);
+	if (load_acquire(&sh->count) == 0)                                  /* F */
+		return true;
+	for (uint32_t more = SWEEP; names_room(out, more); ) {
+		uint64_t before = from;
+
+		hold(sh);
+		bool done = list_some(sh, &from, last, out);
+
+		let_go(sh);
+		if (done)
+			return true;
+		more = from == before ? more * 2 : SWEEP;
+	}
+	return false;
+}
+
+enum store_says overlay_says(struct overlay *o, const void *key, size_t key_len, uint64_t hash, uint64_t *due)
+{
+	struct stored found = { .image = NULL };
+
+	if (load_acquire(&shard_of(o, hash)->count) == 0 ||                 /* F */
+	    copy_out(shard_of(o, hash), key, key_len, hash, &found, 0) == SIZE_MAX)
+		return STORE_NOTHING;
+	*due = found.due;
+	return found.gone ? STORE_GONE : STORE_THERE;
+}
+
+uint64_t overlay_near(struct overlay *o, uint64_t hash)
+{
+	return load_acquire(&shard_of(o, hash)->count);                     /* F */
 }
 
 bool overlay_any(struct overlay *o, uint64_t hash)

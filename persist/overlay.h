@@ -3,6 +3,7 @@
  * An entry says what LMDB will say once epoch `due` is folded. It stands until then, and no longer.
  *
  * Owns     copies of keys and values. What overlay_get hands out is the caller's: mem_free(image, len).
+ * Order    by hash: the top bits pick the shard, the next ones the bucket, however many there are.
  * Threads  any, at once, for all but open and close. overlay_folded: the keeper.
  * Never    holds a shard while it allocates for an entry, or longer than 64 buckets of a sweep.
  */
@@ -38,6 +39,12 @@ int overlay_get(struct overlay *o, const void *key, size_t key_len, uint64_t has
 int overlay_put(struct overlay *o, const void *key, size_t key_len, uint64_t hash,
 		const struct stored *in);
 void overlay_folded(struct overlay *o, uint64_t epoch);
+
+/* Those with a hash in [from, last], which share its top 8 bits. False: no memory. */
+bool overlay_window(struct overlay *o, uint64_t from, uint64_t last, struct names *out);
+/* What is said of one, and its due. */
+enum store_says overlay_says(struct overlay *o, const void *key, size_t key_len, uint64_t hash, uint64_t *due);
+uint64_t overlay_near(struct overlay *o, uint64_t hash);      /* entries in its shard; acquire */
 
 /* Is there anything in this hash's shard? acquire. */
 bool overlay_any(struct overlay *o, uint64_t hash);

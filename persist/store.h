@@ -10,9 +10,7 @@
 #ifndef NOH_PERSIST_STORE_H
 #define NOH_PERSIST_STORE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "core/names.h"
 
 struct store;
 
@@ -24,7 +22,11 @@ struct stored {
 	bool     gone;           /* erased: only seq and due mean something                     */
 	bool     fresh;          /* load: never activated since the start; its pending messages
 				    are among the parts                                         */
+	bool     reborn;         /* erased and there again: a fold may end between the two      */
 };
+
+/* What a store knows of one address without loading it. */
+enum store_says { STORE_NOTHING, STORE_THERE, STORE_GONE };
 
 struct store_ops {
 	int (*load)(struct store *s, const char *address, size_t alen, uint64_t hash,
@@ -36,6 +38,8 @@ struct store_ops {
 	int (*idem_put)(struct store *s, const char *address, size_t alen, uint64_t hash,
 			const void *key, size_t klen, const void *part, size_t len, uint64_t due);
 	bool (*may_have)(struct store *s, uint64_t hash);
+	bool (*window)(struct store *s, uint64_t from, uint64_t last, struct names *out);
+	uint64_t (*near)(struct store *s, uint64_t hash);
 	uint64_t (*count)(struct store *s);
 	uint64_t (*bytes)(struct store *s);
 	void (*close)(struct store *s);
@@ -60,6 +64,11 @@ void store_disk_set_tail(struct store *s, struct tail *tail, uint64_t epoch);
  * they changed meanwhile. */
 void store_disk_folded(struct store *s, uint64_t epoch);
 uint64_t store_disk_overlay_bytes(struct store *s);
+
+/* What the overlay and the tail say of it, and when that is on disk. What they say nothing of is as LMDB says. */
+enum store_says store_disk_says(struct store *s, const char *address, size_t alen, uint64_t hash, uint64_t *due);
+/* Is it sure that LMDB has what is due then? */
+bool store_disk_is_folded(struct store *s, uint64_t due);
 
 /* NOH_OK with a copy of the image, NOH_END if there is none, NOH_ENOMEM, NOH_ECORRUPT. An erased actor
  * whose end is not folded yet is NOH_OK with gone. */
@@ -98,6 +107,19 @@ static inline int store_idem_put(struct store *s, const char *address, size_t al
 static inline bool store_may_have(struct store *s, uint64_t hash)
 {
 	return s->ops->may_have(s, hash);
+}
+
+/* For scans. What is in memory of those whose hash is in [from, last], which share its top 12 bits: with due, and
+ * NAME_THERE or not (out of an overlay, from 1; out of the tail, from 2). False: no memory. */
+static inline bool store_window(struct store *s, uint64_t from, uint64_t last, struct names *out)
+{
+	return s->ops->window(s, from, last, out);
+}
+
+/* About how many that are, of all with these top 12 bits. Cheap; 0 is exact. */
+static inline uint64_t store_near(struct store *s, uint64_t hash)
+{
+	return s->ops->near(s, hash);
 }
 
 /* Stored images, and the bytes of memory they take. Exact when nobody else is at work. */

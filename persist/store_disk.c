@@ -103,8 +103,10 @@ static int store_disk_load(struct store *s, const char *address, size_t alen, ui
 		*out = (struct stored){ .image = loaded.image, .len = loaded.len, .seq = loaded.seq,
 					.fresh = true };
 	if (tail) {
-		if ((rc == NOH_OK || rc == NOH_END) && tail_has(tail, hash))
+		if ((rc == NOH_OK || rc == NOH_END) && tail_has(tail, hash)) {
 			rc = tail_apply(tail, address, alen, hash, out);
+			(void)tail_says(tail, address, alen, hash, &out->reborn);
+		}
 		tail_give(d);
 	}
 	return rc;
@@ -174,6 +176,56 @@ static bool store_disk_may_have(struct store *s, uint64_t hash)
 	return overlay_any(&d->images, hash) || load_relaxed(&d->shared.tail) || !db_empty(d->db);
 }
 
+/* The overlay first: what has gone from it before the tail is looked at has gone from there, too, into LMDB. */
+static bool store_disk_window(struct store *s, uint64_t from, uint64_t last, struct names *out)
+{
+	struct store_disk *d = disk_of(s);
+	bool ok = overlay_window(&d->images, from, last, out);
+	struct tail *tail = ok ? tail_take(d) : NULL;
+
+	if (tail) {
+		ok = tail_window(tail, from, last, out);
+		tail_give(d);
+	}
+	return ok;
+}
+
+static uint64_t store_disk_near(struct store *s, uint64_t hash)
+{
+	struct store_disk *d = disk_of(s);
+	uint64_t n = (overlay_near(&d->images, hash) + 15) / 16;
+	struct tail *tail = tail_take(d);
+
+	if (tail) {
+		n += tail_actors(tail) / 4096 + 1;
+		tail_give(d);
+	}
+	return n;
+}
+
+enum store_says store_disk_says(struct store *s, const char *address, size_t alen, uint64_t hash, uint64_t *due)
+{
+	struct store_disk *d = disk_of(s);
+	enum store_says says = overlay_says(&d->images, address, alen, hash, due);
+	struct tail *tail = says == STORE_NOTHING ? tail_take(d) : NULL;
+	bool reborn;
+
+	if (tail) {
+		says = tail_says(tail, address, alen, hash, &reborn);
+		*due = 0;
+		tail_give(d);
+	}
+	return says;
+}
+
+/* What comes out of the tail is due long since, and not folded yet. */
+bool store_disk_is_folded(struct store *s, uint64_t due)
+{
+	struct store_disk *d = disk_of(s);
+
+	return !load_acquire(&d->shared.tail) && due <= load_acquire(&d->images.folded);
+}
+
 /* An actor that is in both counts twice until its entry is folded; one with a tombstone still counts
  * in LMDB. Exact when all is folded. */
 static uint64_t store_disk_count(struct store *s)
@@ -223,6 +275,8 @@ static const struct store_ops store_disk_ops = {
 	.idem_get = store_disk_idem_get,
 	.idem_put = store_disk_idem_put,
 	.may_have = store_disk_may_have,
+	.window = store_disk_window,
+	.near = store_disk_near,
 	.count = store_disk_count,
 	.bytes = store_disk_bytes,
 	.close = store_disk_close,

@@ -59,6 +59,21 @@ static bool store_mem_may_have(struct store *s, uint64_t hash)
 	return overlay_any(images(s), hash);
 }
 
+static bool store_mem_window(struct store *s, uint64_t from, uint64_t last, struct names *out)
+{
+	uint32_t first = out->count;
+	bool ok = overlay_window(images(s), from, last, out);
+
+	for (uint32_t i = first; i < out->count; i++)
+		out->list[i].due--;
+	return ok;
+}
+
+static uint64_t store_mem_near(struct store *s, uint64_t hash)
+{
+	return overlay_near(images(s), hash) / 16;
+}
+
 static uint64_t store_mem_count(struct store *s)
 {
 	return overlay_living(images(s));
@@ -81,6 +96,8 @@ static const struct store_ops store_mem_ops = {
 	.idem_get = store_mem_idem_get,
 	.idem_put = store_mem_idem_put,
 	.may_have = store_mem_may_have,
+	.window = store_mem_window,
+	.near = store_mem_near,
 	.count = store_mem_count,
 	.bytes = store_mem_bytes,
 	.close = store_mem_close,

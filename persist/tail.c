@@ -71,9 +71,15 @@ uint64_t tail_records(const struct tail *t)
 
 /* ── building ── */
 
+/* In the order of hashes, as far as places are free. */
+static uint64_t place_of(const struct tail *t, uint64_t hash)
+{
+	return hash >> (64 - __builtin_ctzll(t->slot_count));
+}
+
 static struct slot *slot_of(const struct tail *t, uint64_t hash)
 {
-	uint64_t i = hash & (t->slot_count - 1);
+	uint64_t i = place_of(t, hash);
 
 	while (t->slots[i].used && t->slots[i].hash != hash)
 		i = (i + 1) & (t->slot_count - 1);
@@ -123,7 +129,7 @@ static bool mention(struct tail *t, uint64_t hash, uint32_t at)
 	if (t->mention_count >= t->mention_most || t->mention_count >= UINT32_MAX)
 		return false;
 	t->mentions[n].at = at;
-	__builtin_prefetch(&t->slots[hash & (t->slot_count - 1)], 1);
+	__builtin_prefetch(&t->slots[place_of(t, hash)], 1);
 	t->waiting[t->wait_count].hash = hash;
 	t->waiting[t->wait_count++].mention = n;
 	return t->wait_count < BATCH || settle(t);
@@ -461,6 +467,82 @@ int tail_apply(const struct tail *t, const char *address, size_t len, uint64_t h
 		io->image = NULL;
 	}
 	return NOH_OK;
+}
+
+/* ── for scans ── */
+
+static bool keeps_something(const uint8_t *parts, const uint8_t *end)
+{
+	struct part p;
+
+	while (part_next(&parts, end, &p))
+		if (p.kind == PART_STATE || p.kind == PART_PUT || (p.kind == PART_TIMERS && p.len))
+			return true;
+	return false;
+}
+
+enum store_says tail_says(const struct tail *t, const char *address, size_t len, uint64_t hash, bool *reborn)
+{
+	uint64_t erased = 0, kept = 0;           /* sequences: the last erasure, the last that left something */
+	const uint8_t *parts, *end;
+
+	for (uint32_t m = slot_of(t, hash)->newest; m; m = t->mentions[m].older) {
+		const struct record_head *h = record_at(t, t->mentions[m].at, &parts, &end);
+
+		if ((t->mentions[m].at & MENTION_MESSAGE) || !is_about(h, address, len))
+			continue;
+		if ((h->flags & RECORD_GONE) && h->seq > erased)
+			erased = h->seq;
+		if (h->seq > kept && keeps_something(parts, end))
+			kept = h->seq;
+	}
+	*reborn = erased && kept >= erased;
+	return kept && kept >= erased ? STORE_THERE : erased ? STORE_GONE : STORE_NOTHING;
+}
+
+/* The addresses of one hash: one, as good as always. */
+static bool list_slot(const struct tail *t, const struct slot *s, struct names *out)
+{
+	uint32_t first = out->count;
+	const uint8_t *parts, *end;
+
+	for (uint32_t m = s->newest; m; m = t->mentions[m].older) {
+		const struct record_head *h = record_at(t, t->mentions[m].at, &parts, &end);
+		bool reborn, known = t->mentions[m].at & MENTION_MESSAGE;
+		enum store_says says;
+
+		for (uint32_t i = first; !known && i < out->count; i++)
+			known = is_about(h, names_at(out, i), out->list[i].len);
+		if (known)
+			continue;
+		says = tail_says(t, record_address(h), h->address_len, s->hash, &reborn);
+		if (!names_room(out, 1))
+			return false;
+		if (says != STORE_NOTHING)
+			names_put(out, record_address(h), h->address_len, (struct name){
+				.hash = s->hash, .from = 2, .flags = (uint16_t)
+				((says == STORE_THERE ? NAME_THERE : 0) | (reborn ? NAME_REBORN : 0)) });
+	}
+	return true;
+}
+
+/* Whoever found his place taken stands behind it, before the next free one. */
+bool tail_window(const struct tail *t, uint64_t from, uint64_t last, struct names *out)
+{
+	uint64_t at = place_of(t, from), behind = place_of(t, last) + 1;
+
+	for (uint64_t i = at; i < behind || t->slots[i & (t->slot_count - 1)].used; i++) {
+		const struct slot *s = &t->slots[i & (t->slot_count - 1)];
+
+		if (s->used && s->hash >= from && s->hash <= last && !list_slot(t, s, out))
+			return false;
+	}
+	return true;
+}
+
+uint64_t tail_actors(const struct tail *t)
+{
+	return t->slots_used;
 }
 
 int tail_idem(const struct tail *t, const char *address, size_t len, uint64_t hash, const void *key,

@@ -36,6 +36,12 @@ bool tail_has(const struct tail *t, uint64_t hash);      /* a record about it, o
  * freed. NOH_OK, NOH_END: nothing at all, NOH_ENOMEM (then *io is freed and empty). */
 int  tail_apply(const struct tail *t, const char *address, size_t len, uint64_t hash, struct stored *io);
 
+/* Does it exist, as far as the tail goes? *reborn: it was erased, and is there again. */
+enum store_says tail_says(const struct tail *t, const char *address, size_t len, uint64_t hash, bool *reborn);
+/* Those with a hash in [from, last] of whom it says something. False: no memory. */
+bool tail_window(const struct tail *t, uint64_t from, uint64_t last, struct names *out);
+uint64_t tail_actors(const struct tail *t);              /* it mentions: about how many */
+
 /* An IDEM part's data, copied. NOH_OK, NOH_END, NOH_ENOMEM. */
 int  tail_idem(const struct tail *t, const char *address, size_t len, uint64_t hash, const void *key,
 	       size_t key_len, void **part, size_t *part_len);

@@ -25,7 +25,7 @@ struct cell {
 	struct mailbox mailbox;
 	atomic_u32     last_active;  /* shown: tenths of a second on the box's clock   */
 	atomic_u16     type;         /* shown                                          */
-	atomic_u8      life;         /* shown: noh_life                                */
+	atomic_u8      life;         /* shown: noh_life, and LIFE_... beside it        */
 	uint8_t        flags;        /* mine: CELL_...                                 */
 	_Atomic(struct body *) body; /* the id part is shown, the rest mine            */
 	struct ext    *ext;          /* mine: what few actors have; NULL: none of it   */
@@ -34,13 +34,23 @@ static_assert(sizeof(struct cell) == CACHE_LINE, "an idle actor is one line and 
 
 enum {
 	CELL_STOP = 1,        /* deactivate as soon as nothing waits              */
-	CELL_EXTRA = 2,       /* ext has something to do: redo, room_queue, forced */
+	CELL_EXTRA = 2,       /* ext has something to do: redo, room_queue, joins, forced */
 	CELL_DIRTY = 4,       /* differs from what is stored                      */
 	CELL_BLOCKED = 8,     /* rests until a mailbox it filled is at half       */
 	CELL_WAITING = 16,    /* serves nothing but the answer it waits for       */
 	CELL_BROKEN = 32,     /* on_activate failed: what waits fails, then it goes */
 	CELL_LOADED = 64,     /* what is stored is in memory                      */
 	CELL_READY = 128,     /* active                                           */
+};
+
+/* Does it exist? To be asked, stored or counted an actor has to have done something that is kept. */
+enum {
+	LIFE_HELD = 16,       /* a step is changing this one and others (step.h): what looks beside the
+				 mailbox must not see some before and others after it               */
+	LIFE_OF = 3,          /* noh_life                                         */
+	LIFE_REBORN = 32,     /* it was erased, and that may not be folded yet    */
+	LIFE_KNOWN = 64,      /* what is stored was loaded: LIFE_THERE counts     */
+	LIFE_THERE = 128,     /* it exists                                        */
 };
 
 /* A message that has to be handled again, or was taken and could not be handled yet. */
@@ -74,10 +84,31 @@ struct ext {
 	struct sysmsg   *goodbyes;        /* deactivate requests to answer at the end     */
 	struct sysmsg   *room_queue, **room_end;   /* who rests until there is room here  */
 	uint32_t         room_batch;      /* how many of them to wake at a time           */
+	struct sysmsg   *joins, **joins_end;       /* steps that wait until it gets to them (step.h) */
 	bool             room_woken;      /* since the mailbox was last above half        */
 	bool             forced;          /* deactivate: what waits is dropped            */
 	bool             erased;          /* nothing is kept, unless it has changed since  */
 };
+
+static inline noh_life cell_life(struct cell *c)
+{
+	return (noh_life)(load_relaxed(&c->life) & LIFE_OF);
+}
+/* release: who sees it active sees the state it is active with. */
+static inline void cell_set_life(struct cell *c, noh_life life)
+{
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & ~(unsigned)LIFE_OF) | life));
+}
+/* Whether it exists, and nothing of before. release: whoever sees that knows when it is durable, too. */
+static inline void cell_set_known(struct cell *c, bool there, bool reborn)
+{
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD)) | LIFE_KNOWN |
+					  (there ? LIFE_THERE : 0) | (reborn ? LIFE_REBORN : 0)));
+}
+static inline void cell_set_held(struct cell *c, bool held)
+{
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & ~(unsigned)LIFE_HELD) | (held ? LIFE_HELD : 0)));
+}
 
 /* Active, and nothing special about it: the short way through serve.c. */
 static inline bool cell_plain(const struct cell *c)

@@ -3,10 +3,14 @@
  * What was accepted is delivered, dropped by a full mode, or given back to say so: every end of a
  * message is counted (P8), and whoever waits for its answer hears of it.
  */
-#include "sched/sched.h"
+#include "sched/step.h"
 
 void node_undeliverable(struct port *p, struct sysmsg *n)
 {
+	if (n->op == SYS_JOIN) {
+		step_lost(p, n);
+		return;
+	}
 	if (n->op == SYS_ANSWER)
 		count_one(&p->late_answers, 1);
 	else if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE)

@@ -12,6 +12,7 @@
 #ifndef NOH_SCHED_DURABLE_H
 #define NOH_SCHED_DURABLE_H
 
+#include "core/record.h"
 #include "sched/turn.h"
 
 /* No image of it is stored: it is new, or was erased. In the word that holds its sequence. */
@@ -71,6 +72,23 @@ void durable_tell(struct worker *w);                       /* whom it wrote to, 
 void durable_undo(struct worker *w);                       /* prepared, but the turn fails after all */
 void durable_failed(struct worker *w, struct cell *c);     /* the turn had no effect: its messages are used up */
 void durable_dropped(struct worker *w, struct cell *c, const struct msg *m);   /* so is this one */
+
+/* A step over several actors: their turns' records are gathered and pushed as one. */
+struct durable_key {                       /* of the whole step, in the record of its first actor */
+	const void *key;
+	size_t      key_len;
+	struct part_idem part;
+	const void *answer;
+	size_t      len;
+};
+struct durable_group {
+	uint64_t tag;                      /* the epoch, once all of its actors are held */
+	uint8_t *bytes;
+	size_t   len, room;
+};
+int  durable_prepare_part(struct worker *w, struct cell *c, struct durable_group *g,
+			  const struct durable_key *key);          /* key: NULL for all but one */
+int  durable_push_group(struct worker *w, struct durable_group *g, uint64_t *due);   /* due: as it was if empty */
 
 uint64_t durable_print(const noh_msg *m);                  /* of kind and body: is it the same message? */
 

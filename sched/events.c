@@ -204,6 +204,16 @@ static int no_room(noh_turn *t, const char *channel)
 			 "so far)", noh_address(t), channel, t->so_far.topics);
 }
 
+/* Turns of a step are set aside until all have run; what they note here could not be. */
+static int may_note(noh_turn *t, const char *channel, size_t len)
+{
+	if (t->so_far.flags & TURN_READONLY)
+		return turn_read_only(t);
+	if (t->so_far.flags & TURN_STEP)
+		return error_set(NOH_EINVAL, "%s: topics are not for a step over several actors", noh_address(t));
+	return events_check(channel, len);
+}
+
 int noh_publish(noh_turn *t, const char *channel, const void *body, size_t len)
 {
 	char address[ADDRESS_MAX + 1];
@@ -211,9 +221,7 @@ int noh_publish(noh_turn *t, const char *channel, const void *body, size_t len)
 	uint32_t kind, before = t->so_far.topics;
 	int rc;
 
-	if (t->so_far.flags & TURN_READONLY)
-		return turn_read_only(t);
-	rc = events_check(channel, channel_len);
+	rc = may_note(t, channel, channel_len);
 	if (rc != NOH_OK)
 		return rc;
 	if (len > t->sched->max_message)
@@ -276,9 +284,7 @@ int noh_subscribe(noh_turn *t, const char *channel, uint32_t kind)
 	struct ext *x;
 	int rc;
 
-	if (t->so_far.flags & TURN_READONLY)
-		return turn_read_only(t);
-	rc = events_check(channel, len);
+	rc = may_note(t, channel, len);
 	if (rc == NOH_OK)
 		rc = type_check_kind(t->type, kind);
 	if (rc != NOH_OK)
@@ -302,9 +308,7 @@ int noh_unsubscribe(noh_turn *t, const char *channel)
 	size_t len = channel ? strlen(channel) : 0;
 	int rc;
 
-	if (t->so_far.flags & TURN_READONLY)
-		return turn_read_only(t);
-	rc = events_check(channel, len);
+	rc = may_note(t, channel, len);
 	if (rc != NOH_OK)
 		return rc;
 	return note(t, UNSUBSCRIBE, channel, len, NULL, 0) ? NOH_OK : no_room(t, channel);

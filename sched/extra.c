@@ -2,6 +2,7 @@
  * and the system lane (answers, timers, room, activation, deactivation).
  */
 #include "sched/serve.h"
+#include "sched/step.h"
 
 static bool redo_add(struct cell *c, const noh_msg *m, const struct msg *owned, bool in_front)
 {
@@ -190,6 +191,9 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 		n->next = c->ext->goodbyes;
 		c->ext->goodbyes = n;
 		return;                          /* answered when it is gone */
+	case SYS_JOIN:
+		step_queue(w, c, n);
+		return;                          /* the step's own */
 	}
 	node_free(p, n);
 }
@@ -201,7 +205,7 @@ void extra_sys_lane(struct worker *w, struct cell *c)
 	for (struct sysmsg *n = list; n; n = n->next)
 		if (n->op == SYS_SPAWN && n->gen == load_relaxed(&c->mailbox.gen) && cell_ext(c))
 			c->ext->parent = (noh_actor){ n->token };
-	if (list && load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN))
+	if (list && cell_life(c) != NOH_ACTIVE && !(c->flags & CELL_BROKEN))
 		serve_activate(w, c);
 	while (list) {
 		struct sysmsg *next = list->next;

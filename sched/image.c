@@ -222,6 +222,17 @@ int image_decode(struct worker *w, struct cell *c, const uint8_t *in, size_t len
 	return rc;
 }
 
+bool image_is_kept(const uint8_t *in, size_t len)
+{
+	const uint8_t *end = in + len;
+	struct part p;
+
+	while (part_next(&in, end, &p))
+		if (p.kind != PART_EMITTED && p.kind != PART_HINT)
+			return true;
+	return false;
+}
+
 bool image_blank(struct sched *s, struct cell *c)
 {
 	const struct type *t = cell_type(s, c);

@@ -17,6 +17,9 @@ void image_encode(struct sched *s, struct cell *c, uint8_t *out);
  * NOH_ENOMEM; c->ext is to be freed in any case. */
 int image_decode(struct worker *w, struct cell *c, const uint8_t *in, size_t len);
 
+/* Is any of it the actor's own? Messages that wait for it are not. */
+bool image_is_kept(const uint8_t *in, size_t len);
+
 /* Nothing in it: no different from an actor that never was. */
 bool image_blank(struct sched *s, struct cell *c);
 

@@ -23,27 +23,64 @@
 static_assert(sizeof(struct kv_node) == 32, "values begin aligned");
 
 /* ── order ─────────────────────────────────────────────────────────────────────────────────── */
-static int compare(const void *key, size_t klen, const struct kv_node *n)
-{
-	int c = memcmp(key, kv_key(n), klen < n->klen ? klen : n->klen);
+struct key {
+	const void *bytes;
+	size_t      len;
+	uint64_t    head;
+};
 
-	return c ? c : (klen > n->klen) - (klen < n->klen);
+/* Numbers in the order of memcmp. A shorter key is filled up with zeros, so it is never above a longer one
+ * that begins with it. */
+static uint64_t head_of(const void *key, size_t klen)
+{
+	uint8_t first[8] = { 0 };
+	uint64_t head = 0;
+
+	if (klen)
+		memcpy(first, key, klen < 8 ? klen : 8);
+	for (int i = 0; i < 8; i++)
+		head = head << 8 | first[i];
+	return head;
+}
+
+static struct key key_from(const void *key, size_t klen)
+{
+	return (struct key){ key, klen, head_of(key, klen) };
+}
+
+static struct key key_in(const struct kv_node *n)
+{
+	return (struct key){ kv_key(n), n->klen, n->head };
+}
+
+static int compare(const struct key *k, const struct kv_node *n)
+{
+	int c;
+
+	if (k->head != n->head)
+		return k->head < n->head ? -1 : 1;
+	c = memcmp(k->bytes, kv_key(n), k->len < n->klen ? k->len : n->klen);
+	return c ? c : (k->len > n->klen) - (k->len < n->klen);
 }
 
 static bool outranks(const struct kv_node *a, const struct kv_node *b)
 {
+	struct key k;
+
 	if (a->rank != b->rank)
 		return a->rank > b->rank;
-	return compare(kv_key(a), a->klen, b) < 0;
+	k = key_in(a);
+	return compare(&k, b) < 0;
 }
 
 /* The place in the tree where a node with this key hangs; empty if there is none. */
 static struct kv_node **find(struct kv *kv, const void *key, size_t klen)
 {
+	struct key k = key_from(key, klen);
 	struct kv_node **at = &kv->root;
 
 	while (*at) {
-		int c = compare(key, klen, *at);
+		int c = compare(&k, *at);
 		if (c == 0)
 			break;
 		at = c < 0 ? &(*at)->left : &(*at)->right;
@@ -62,15 +99,16 @@ static struct kv_node *node_new(const struct kv *kv, const void *key, size_t kle
 {
 	struct kv_node *n;
 
-	if (vlen > PTRDIFF_MAX - sizeof *n - klen)
+	if (vlen > UINT32_MAX)
 		return NULL;
 	n = mem_alloc(sizeof *n + vlen + klen);
 	if (!n)
 		return NULL;
 	n->left = n->right = NULL;
-	n->vlen = vlen;
-	n->klen = (uint8_t)klen;
-	n->rank = (uint32_t)XXH3_64bits_withSeed(key, klen, kv->seed);
+	n->head = head_of(key, klen);
+	n->vlen = (uint32_t)vlen;
+	n->klen = klen & 0xff;
+	n->rank = XXH3_64bits_withSeed(key, klen, kv->seed) & 0xffffff;
 	if (vlen)
 		memcpy((uint8_t *)n + sizeof *n, val, vlen);
 	memcpy((uint8_t *)n + sizeof *n + vlen, key, klen);
@@ -97,18 +135,27 @@ static void count_out(struct kv *kv, const struct kv_node *n)
 
 /* ── the tree ──────────────────────────────────────────────────────────────────────────────── */
 
-/* Hang n, whose key is absent, below whoever outranks it, and split what was there in two. */
-static void insert(struct kv *kv, struct kv_node *n)
+/* Where n belongs: below all that outrank it. If its key is there, it is there: with the same rank, below the
+ * same nodes. */
+static struct kv_node **place(struct kv *kv, const struct kv_node *n)
 {
 	struct kv_node **at = &kv->root;
+	struct key k = key_in(n);
 
 	while (*at && outranks(*at, n))
-		at = compare(kv_key(n), n->klen, *at) < 0 ? &(*at)->left : &(*at)->right;
+		at = compare(&k, *at) < 0 ? &(*at)->left : &(*at)->right;
+	return at;
+}
+
+/* Hang n, whose key is absent, into its place, and split what was there in two. */
+static void insert_at(struct kv *kv, struct kv_node **at, struct kv_node *n)
+{
 	struct kv_node *rest = *at, **below = &n->left, **above = &n->right;
+	struct key k = key_in(n);
 
 	*at = n;
 	while (rest) {
-		if (compare(kv_key(n), n->klen, rest) < 0) {
+		if (compare(&k, rest) < 0) {
 			*above = rest;
 			above = &rest->left;
 			rest = rest->left;
@@ -220,7 +267,7 @@ void kv_commit(struct kv_log *log)
 static void undo(struct kv *kv, struct kv_change c)
 {
 	if (!c.after) {
-		insert(kv, c.before);
+		insert_at(kv, place(kv, c.before), c.before);
 		return;
 	}
 	struct kv_node **at = find(kv, kv_key(c.after), c.after->klen);
@@ -257,13 +304,16 @@ int kv_put(struct kv *kv, struct kv_log *log, const void *key, size_t klen, cons
 		node_free(n);
 		return NOH_ENOMEM;
 	}
-	struct kv_node **at = find(kv, key, klen), *old = *at;
+	struct kv_node **at = place(kv, n), *old = *at;
+	struct key k = key_in(n);
 
-	note(log, old, n);
-	if (old)
+	if (old && compare(&k, old) == 0) {
+		note(log, old, n);
 		replace(kv, at, n);
-	else
-		insert(kv, n);
+	} else {
+		note(log, NULL, n);
+		insert_at(kv, at, n);
+	}
 	return NOH_OK;
 }
 
@@ -284,9 +334,10 @@ int kv_delete(struct kv *kv, struct kv_log *log, const void *key, size_t klen)
 const struct kv_node *kv_get(const struct kv *kv, const void *key, size_t klen)
 {
 	const struct kv_node *n = is_key(klen) ? kv->root : NULL;
+	struct key k = key_from(key, n ? klen : 0);
 
 	while (n) {
-		int c = compare(key, klen, n);
+		int c = compare(&k, n);
 		if (c == 0)
 			break;
 		n = c < 0 ? n->left : n->right;
@@ -297,9 +348,10 @@ const struct kv_node *kv_get(const struct kv *kv, const void *key, size_t klen)
 const struct kv_node *kv_next(const struct kv *kv, const void *key, size_t klen)
 {
 	const struct kv_node *n = kv->root, *best = NULL;
+	struct key k = key_from(key, klen);
 
 	while (n) {
-		if (klen == 0 || compare(key, klen, n) < 0) {
+		if (klen == 0 || compare(&k, n) < 0) {
 			best = n;
 			n = n->left;
 		} else {
@@ -321,9 +373,10 @@ static void walk_push(struct kv_walk *w, const struct kv_node *n)
 static void walk_find(struct kv_walk *w)
 {
 	const struct kv_node *n = w->kv->root;
+	struct key k = w->last ? key_in(w->last) : (struct key){ 0 };
 
 	while (n) {
-		if (!w->last || compare(kv_key(w->last), w->last->klen, n) < 0) {
+		if (!w->last || compare(&k, n) < 0) {
 			walk_push(w, n);
 			n = n->left;
 		} else {

@@ -1,7 +1,7 @@
 /* sched/kv.h - an actor's key-value part (RT-23): entries sorted by key, changed turn by turn.
  *
  * Keys are 1 to 255 bytes, in the order of memcmp, a shorter one before a longer one that begins
- * with it. Values are of any length. The changes of a turn are made in place and noted in a log;
+ * with it. Values are of any length (below 4 GiB). The changes of a turn are made in place and noted in a log;
  * at its end they are committed, or rolled back without needing memory (P4).
  *
  * Owns     its nodes; the log owns what the turn has replaced until it ends.
@@ -18,9 +18,9 @@
 
 struct kv_node {
 	struct kv_node *left, *right;
-	size_t   vlen;
-	uint32_t rank;                   /* a hash of the key; parents outrank their children */
-	uint8_t  klen;
+	uint64_t head;                   /* the key's first 8 bytes as a number: most comparisons end here */
+	uint32_t vlen;
+	uint32_t rank : 24, klen : 8;    /* rank: a hash of the key; parents outrank their children */
 	/* behind it the value, then the key: kv_value, kv_key */
 };
 

@@ -12,6 +12,7 @@
 #include "sched/events.h"
 #include "sched/image.h"
 #include "sched/newborn.h"
+#include "sched/step.h"
 
 #include <string.h>
 
@@ -19,10 +20,24 @@ struct ext *cell_ext(struct cell *c)
 {
 	if (!c->ext) {
 		c->ext = mem_zalloc(sizeof *c->ext);
-		if (c->ext)
+		if (c->ext) {
 			c->ext->redo_end = &c->ext->redo;
+			c->ext->joins_end = &c->ext->joins;
+		}
 	}
 	return c->ext;
+}
+
+void life_comes(struct port *p, struct cell *c, bool reborn)
+{
+	cell_set_known(c, true, reborn);
+	count_one(&p->types[load_relaxed(&c->type)].came, 1);
+}
+
+void life_goes(struct port *p, struct cell *c)
+{
+	cell_set_known(c, false, false);
+	count_one(&p->types[load_relaxed(&c->type)].went, 1);
 }
 
 size_t cell_address(struct sched *s, const struct cell *c, char *out)
@@ -123,6 +138,7 @@ static int no_image(struct type *t, struct cell *c, uint64_t seq, uint64_t due)
 		*body_seq(c->body) = seq | SEQ_BARE;
 		durable_raise(c, due);
 	}
+	cell_set_known(c, false, false);
 	return NOH_OK;
 }
 
@@ -152,21 +168,21 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	if (rc != NOH_OK)
 		return rc;
 	rc = image_decode(w, c, image.bytes, image.len);
+	bool there = image_is_kept(image.bytes, image.len) || image.len == 0;
+
 	mem_free(image.bytes, image.len);
 	if (rc != NOH_OK)
 		return rc;
 	if (PLANT(PLANT_OVERTAKE) && c->ext && c->ext->redo && c->ext->redo->next)
 		swap_first_two(c->ext->redo);
 	turn_publish_state(c, t, w->mine.scratch);
-	if (!t->durable) {
-		if (sched_is_durable(s))
-			durable_raise(c, image.due);
-		return NOH_OK;
-	}
-	if (image.seq == 0)              /* only messages wait for it */
-		return no_image(t, c, 0, 0);
-	*body_seq(c->body) = image.seq;
-	durable_raise(c, image.due);
+	if (t->durable && !there)        /* only messages wait for it */
+		return no_image(t, c, image.seq, image.due);
+	if (t->durable)
+		*body_seq(c->body) = image.seq;
+	if (sched_is_durable(s))
+		durable_raise(c, image.due);
+	cell_set_known(c, true, image.reborn);
 	return NOH_OK;
 }
 
@@ -196,7 +212,7 @@ bool life_activate(struct worker *w, struct cell *c)
 	struct type *t = cell_type(s, c);
 	int rc = NOH_OK;
 
-	store_relaxed(&c->life, NOH_ACTIVATING);
+	cell_set_life(c, NOH_ACTIVATING);
 	if (!(c->flags & CELL_LOADED)) {
 		rc = load_image(w, c, t);
 		if (rc == NOH_OK && c->ext)
@@ -223,7 +239,7 @@ bool life_activate(struct worker *w, struct cell *c)
 	}
 	count_one(&w->mine.port.types[t->index].activations, 1);
 	c->flags |= CELL_READY;
-	store_release(&c->life, NOH_ACTIVE);
+	cell_set_life(c, NOH_ACTIVE);
 	return true;
 }
 
@@ -236,7 +252,7 @@ bool life_activate_new(struct worker *w, struct cell *c, struct type *t)
 		return false;
 	count_one(&w->mine.port.types[t->index].activations, 1);
 	c->flags = CELL_LOADED | CELL_READY;
-	store_release(&c->life, NOH_ACTIVE);
+	store_release(&c->life, NOH_ACTIVE | LIFE_KNOWN);
 	return true;
 }
 
@@ -257,7 +273,11 @@ static int save_image(struct worker *w, struct cell *c, struct type *t)
 		image.seq = *body_seq(c->body) & ~SEQ_BARE;
 	if (sched_is_durable(s))         /* a volatile one may know what is not on disk yet */
 		image.due = load_relaxed(body_due(c->body));
-	if (c->ext && c->ext->erased && image_blank(s, c)) {
+	/* Whatever a volatile one did since it was erased has left nothing. */
+	if (!t->durable && (load_relaxed(&c->life) & LIFE_THERE) && c->ext && c->ext->erased && image_blank(s, c))
+		life_goes(&w->mine.port, c);
+	image.reborn = load_relaxed(&c->life) & LIFE_REBORN;
+	if (!(load_relaxed(&c->life) & LIFE_THERE)) {
 		image.gone = true;
 	} else {
 		image.len = image_size(s, c);
@@ -331,10 +351,11 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 	directory_unlock(table);
 	count_one(&p->died, 1);
 	count_one(&p->bytes_given, birth_bytes(t, body_id_len(t, c->body)));
-	if (load_relaxed(&c->life) == NOH_DEACTIVATING)
+	if (cell_life(c) == NOH_DEACTIVATING)
 		count_one(&p->types[t->index].deactivations, 1);
-	store_relaxed(&c->life, NOH_NOT_ACTIVE);
+	cell_set_life(c, NOH_NOT_ACTIVE);
 	say_goodbye(p, c, NOH_OK);
+	must(!c->ext || !c->ext->joins);                 /* an empty mailbox is beyond every place in it */
 	ext_free(c->ext);
 	c->ext = NULL;
 	bury(p, n);
@@ -353,9 +374,9 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	struct type *t = cell_type(s, c);
 	int rc = NOH_OK;
 
-	if (load_relaxed(&c->life) == NOH_ACTIVE) {
+	if (cell_life(c) == NOH_ACTIVE) {
 		c->flags &= (uint8_t)~CELL_READY;
-		store_relaxed(&c->life, NOH_DEACTIVATING);
+		cell_set_life(c, NOH_DEACTIVATING);
 		rc = run_hook(w, c, t->pub.on_deactivate);
 		if (rc < 0)
 			sched_logf(s, NOH_WARN, noh_address(&w->mine.turn), "on_deactivate failed: %s",
@@ -368,7 +389,7 @@ bool life_deactivate(struct worker *w, struct cell *c)
 		say_goodbye(&w->mine.port, c, rc);
 		unforce(c);
 		c->flags |= CELL_READY;
-		store_relaxed(&c->life, NOH_ACTIVE);
+		cell_set_life(c, NOH_ACTIVE);
 		return false;
 	}
 	disarm(w, c);
@@ -382,9 +403,9 @@ bool life_deactivate(struct worker *w, struct cell *c)
 		return false;
 	if (!(c->ext && c->ext->goodbyes) && load_relaxed(&s->stopping) < 2)
 		unforce(c);
-	if (load_relaxed(&c->life) == NOH_DEACTIVATING)
+	if (cell_life(c) == NOH_DEACTIVATING)
 		count_one(&w->mine.port.types[t->index].deactivations, 1);
-	store_relaxed(&c->life, NOH_NOT_ACTIVE);
+	cell_set_life(c, NOH_NOT_ACTIVE);
 	clock_arm_schedules(w, c);
 	return false;
 }
@@ -408,7 +429,10 @@ void life_discard(struct port *p, struct cell *c)
 
 		if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE)
 			(void)pending_complete(p, n->token, NOH_ESTOPPED, NULL, 0);
-		node_free(p, n);
+		if (n->op == SYS_JOIN)
+			step_discard(n);
+		else
+			node_free(p, n);
 		n = next;
 	}
 	for (n = mailbox_take_waiters(&c->mailbox); n; ) {
@@ -429,6 +453,12 @@ void life_discard(struct port *p, struct cell *c)
 		count_one(&p->types[t->index].dropped_stop, 1);
 		msg_dispose(p, &r->msg, NOH_ESTOPPED);
 		mem_free(r, sizeof *r);
+	}
+	for (n = c->ext ? c->ext->joins : NULL; n; ) {
+		struct sysmsg *next = n->next;
+
+		step_discard(n);
+		n = next;
 	}
 	say_goodbye(p, c, NOH_ESTOPPED);
 	events_leave(p, c);

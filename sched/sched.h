@@ -61,13 +61,15 @@ struct type {
 	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
+	atomic_u64 at_start;           /* how many existed then                                    */
 };
 
 struct type_counts {
 	atomic_u64 accepted, handled, failed, refused;
 	atomic_u64 dropped_oldest, dropped_forced, dropped_stop, coalesced;
 	atomic_u64 activations, deactivations;
-	uint64_t   pad[6];
+	atomic_u64 came, went;         /* into existence, and out of it                            */
+	uint64_t   pad[4];
 };
 static_assert(sizeof(struct type_counts) == 2 * CACHE_LINE, "found by a shift");
 
@@ -116,7 +118,10 @@ enum {
 	TURN_BIRTHS = 512,                 /* it has made cells that are not entered yet    */
 	TURN_TWICE = 1024,                 /* and wrote to one of them more than once       */
 	TURN_ERASE = 2048,
-	TURN_TOPICS = 4096,                /* it publishes, or changes what it listens to    */
+	TURN_STEP = 4096,                  /* one of several at one moment (step.h)         */
+	TURN_RECORDED = 8192,              /* of a step: it has a record                    */
+	TURN_REFUSED = 16384,              /* refusal is filled in                          */
+	TURN_TOPICS = 32768,                /* it publishes, or changes what it listens to    */
 };
 
 struct noh_turn {
@@ -147,6 +152,7 @@ struct noh_turn {
 	uint64_t        due;               /* of the turn that has just been committed             */
 	uint8_t        *record;            /* prepared, not pushed; NULL: none                     */
 	uint64_t        record_seq;
+	struct msg      refusal;           /* what noh_refuse was given                            */
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
@@ -207,8 +213,9 @@ struct worker {
 		struct cell    **receivers;        /* of the turn's effects, if they are recorded  */
 		uint32_t         receiver_room;
 		bool             read_only;        /* the disk was full when this turn began       */
-		bool             answered;         /* answers have left the gate since it last slept */
+		bool             answered;         /* few callers were answered since it last slept: they will ask again */
 		bool             networked;        /* it has sockets                                 */
+		bool             crowded;          /* and many who use them                          */
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
@@ -239,7 +246,7 @@ struct worker {
 };
 
 /* Where the states of inactive actors are: box/ connects it to persist/. */
-struct sched_image { void *bytes; size_t len; uint64_t seq, due; bool gone, fresh; };
+struct sched_image { void *bytes; size_t len; uint64_t seq, due; bool gone, fresh, reborn; };
 struct sched_storage {
 	void *arg;
 	int  (*load)(void *arg, const char *address, size_t len, uint64_t hash,
@@ -388,7 +395,7 @@ void sched_serve(struct worker *w, struct cell *c);          /* it is BUSY, and 
 void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with its message */
 
 /* deliver.c */
-enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE };
+enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN };
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
@@ -412,6 +419,8 @@ uint32_t life_sweep(struct worker *w);                     /* what idled out; un
 uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
 struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
+void life_comes(struct port *p, struct cell *c, bool reborn);   /* it exists from now on, and is counted */
+void life_goes(struct port *p, struct cell *c);
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */
 void graves_empty_limbo(struct port *p);
 void life_discard(struct port *p, struct cell *c);         /* at the end: free it, whatever it is in */
@@ -431,7 +440,8 @@ uint64_t clock_next_ms(struct worker *w);
 uint64_t clock_pending(struct worker *w);
 void clock_close(struct worker *w);
 
-/* pending.c */
+/* pending.c. REPLY_STEP is no token: what a part of a step answers goes to the step. */
+#define REPLY_STEP (UINT64_C(1) << 32)
 enum { PENDING_ASK, PENDING_CALL, PENDING_THEN };
 size_t pending_size(void);
 size_t pending_link(void);

@@ -6,6 +6,7 @@
  * sched_enqueue gives it away, and not to be touched after.
  */
 #include "sched/serve.h"
+#include "sched/step.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 /* CELL_EXTRA goes when there is nothing extra any more. */
 static void settle_extra(struct cell *c)
 {
-	if (!c->ext->redo && !c->ext->room_queue && !c->ext->forced)
+	if (!c->ext->redo && !c->ext->room_queue && !c->ext->forced && !c->ext->joins)
 		c->flags &= (uint8_t)~CELL_EXTRA;
 }
 
@@ -167,7 +168,7 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	if (slot && rc == NOH_OK && !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) && !t->fx->count &&
 	    !m.reply_to && owned->len <= MSG_INLINE && !ty->odd) {      /* it only changed its state */
 		if (t->so_far.state)
-			c->flags |= CELL_DIRTY;
+			turn_changed(w, c);
 		count_one(&t->counts->handled, 1);
 		mailbox_release(slot);
 		return NULL;
@@ -214,7 +215,7 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 			return next ? next : c;
 		}
 		if (t->so_far.state)
-			c->flags |= CELL_DIRTY;
+			turn_changed(w, c);
 		count_one(&t->counts->handled, 1);
 		store_relaxed(&c->last_active, w->mine.now_ds);
 		bool idle = cas_acq_rel(&c->mailbox.word, &word,
@@ -264,9 +265,11 @@ static enum ready make_ready(struct worker *w, struct cell *c, struct effect **i
 	if (cell_rests(c)) {
 		if (*in_hand)
 			put_down(w, c, in_hand);
+		if (c->ext->joins)
+			step_yield(w, c);
 		return rest_park(w, c) ? PARKED : LOOK_AGAIN;
 	}
-	if (load_relaxed(&c->life) != NOH_ACTIVE && !(c->flags & CELL_BROKEN)) {
+	if (cell_life(c) != NOH_ACTIVE && !(c->flags & CELL_BROKEN)) {
 		if (never_used(c, load_relaxed(&c->mailbox.word), *in_hand))
 			return NEVER_USED;
 		serve_activate(w, c);
@@ -276,6 +279,20 @@ static enum ready make_ready(struct worker *w, struct cell *c, struct effect **i
 }
 
 enum taken { MESSAGE, NO_MESSAGE, LEFT };
+
+/* What comes before the mailbox's next message: one that comes again, or a step that waits for this actor. */
+static enum taken take_extra(struct worker *w, struct cell *c)
+{
+	if (c->ext->redo) {
+		extra_redo(w, c);
+		return NO_MESSAGE;
+	}
+	switch (step_meet(w, c)) {
+	case STEP_HOLDS: return LEFT;
+	case STEP_WENT: return NO_MESSAGE;
+	default: return MESSAGE;
+	}
+}
 
 /* The next message of the mailbox, if it is to be handled alone. */
 static enum taken take_message(struct worker *w, struct cell *c, struct type *t, struct slot **slot,
@@ -334,8 +351,11 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 	for (;;) {
 		const struct msg *m = NULL;
 		struct slot *slot = NULL;
+		enum taken extra = MESSAGE;
 
 		if (__builtin_expect(t->noted, 0) && t->durable && (!durable_room(w) || extra_waits(w, c))) {
+			if (w->mine.read_only)
+				step_refuse(w, c, NOH_ENOSPC);
 			if (*in_hand)
 				put_down(w, c, in_hand);
 			sched_enqueue(&w->mine.port, c);
@@ -362,8 +382,10 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 				extra_refuse(w, c, m);
 				m = NULL;
 			}
-		} else if (__builtin_expect(c->flags & CELL_EXTRA, 0) && c->ext->redo) {
-			extra_redo(w, c);
+		} else if (__builtin_expect(c->flags & CELL_EXTRA, 0) &&
+			   (extra = take_extra(w, c)) != MESSAGE) {
+			if (extra == LEFT)
+				return NULL;
 		} else if (cur.id && mailbox_take_next(&c->mailbox, &cur, &slot)) {
 			m = &slot->msg;
 		} else {

@@ -68,11 +68,8 @@ static ALWAYS_INLINE int end_turn(struct worker *w, struct cell *c, int rc, uint
 {
 	struct noh_turn *t = &w->mine.turn;
 
-	if (__builtin_expect(t->so_far.flags & TURN_BIRTHS, 0) && rc >= 0 && rc != NOH_FULL) {
-		int entered = newborn_enter(w);
-
-		rc = entered == NOH_OK ? rc : entered;
-	}
+	if (__builtin_expect((t->so_far.flags & (TURN_BIRTHS | TURN_REFUSED)) || rc == NOH_REFUSED, 0))
+		rc = turn_settle(w, rc);
 	if (__builtin_expect(t->type->durable, 0) && (rc == NOH_OK || (rc > 0 && rc != NOH_FULL)))
 		rc = durable_prepare(w, c);
 	if (__builtin_expect(rc == NOH_OK || (rc > 0 && rc != NOH_FULL), 1)) {

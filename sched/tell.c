@@ -322,6 +322,8 @@ int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *bod
 	rc = birth_name(&t->worker->mine.port, address, strlen(address), &who);
 	if (rc != NOH_OK)
 		return rc;
+	if (__builtin_expect(t->so_far.flags & TURN_STEP, 0))    /* it ends later than this turn */
+		return tell_resolved(t, address, kind, body, len);
 	if (!newborn_expected(t->worker, who.type)) {
 		rc = tell_known(t, &who, address, kind, body, len);
 		if (rc != NOH_EGONE)

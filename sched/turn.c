@@ -110,6 +110,8 @@ static void apply_schedules(struct worker *w, struct noh_turn *t)
 /* Inside the box answers go at once: who hears them waits for what they tell, in his turn. */
 static void answer(struct port *p, uint64_t token, int status, struct msg *m, bool at_once)
 {
+	if (__builtin_expect(token == REPLY_STEP, 0))            /* the step has taken it */
+		return;
 	if (sched_is_durable(p->sched)) {
 		if (m && (m->len & MSG_WRAPPED) && pending_answer_msg(p, token, status, m))
 			return;
@@ -315,6 +317,8 @@ static void erase(struct worker *w, struct noh_turn *t)
 	memset(w->mine.scratch, 0, (size_t)t->type->state_words * 8);
 	turn_publish_state(c, t->type, w->mine.scratch);
 	c->ext->erased = true;
+	if (!t->type->durable && (load_relaxed(&c->life) & LIFE_THERE))
+		life_goes(&w->mine.port, c);
 	c->flags |= CELL_STOP;           /* nothing worth keeping in memory */
 }
 
@@ -331,7 +335,7 @@ void turn_commit_rest(struct worker *w)
 	if (t->so_far.flags & TURN_STOP)
 		c->flags |= CELL_STOP;
 	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE))
-		c->flags |= CELL_DIRTY;
+		turn_changed(w, c);
 	if (t->so_far.flags & TURN_TOPICS)
 		events_commit(w);
 }
@@ -365,6 +369,48 @@ void turn_undo(struct worker *w)
 			clock_cancel(t->sched, t->ops[i].worker, t->ops[i].entry, self,
 				     t->ops[i].serial);
 	t->op_count = 0;
+}
+
+/* The turn said no: nothing is left of it but that answer. */
+static int refuse(struct worker *w)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct msg said = { .kind = 0 };
+
+	if (t->msg_count != 1)
+		return noh_fail(t, "returned NOH_REFUSED in a turn of %u messages", t->msg_count);
+	if (t->so_far.flags & TURN_REFUSED)
+		said = t->refusal;
+	turn_undo(w);
+	uint32_t flags = t->so_far.flags & (TURN_READONLY | TURN_ADDRESS);
+
+	memset(&t->so_far, 0, sizeof t->so_far);
+	t->so_far.flags = flags;
+	t->so_far.replied = 1;
+	if (!t->msgs[0].reply_to) {
+		msg_free_body(&said);
+		return NOH_OK;
+	}
+	said.kind = msg_at_once(&t->msgs[0]);
+	said.reply = t->msgs[0].reply_to;
+	t->fx->list[t->fx->count++] = (struct effect){ .gen = NOH_REFUSED, .msg = said };
+	return NOH_OK;
+}
+
+int turn_settle(struct worker *w, int rc)
+{
+	struct noh_turn *t = &w->mine.turn;
+
+	if (rc == NOH_REFUSED)
+		return refuse(w);
+	if (t->so_far.flags & TURN_REFUSED)                      /* it has thought better of it */
+		msg_free_body(&t->refusal);
+	if ((t->so_far.flags & TURN_BIRTHS) && rc >= 0 && rc != NOH_FULL) {
+		int entered = newborn_enter(w);
+
+		rc = entered == NOH_OK ? rc : entered;
+	}
+	return rc;
 }
 
 bool turn_open(struct worker *w)

@@ -18,6 +18,7 @@ struct letter { uint32_t effect, len; };                 /* before each address 
 
 void durable_commit(struct worker *w, struct cell *c);   /* durable.h */
 void durable_tell(struct worker *w);
+int  turn_settle(struct worker *w, int rc);              /* its newborns; or it is refused        */
 void turn_answer_rest(struct worker *w);                 /* an empty answer to who got none       */
 void turn_answer(struct worker *w, const noh_msg *m, int status);
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
@@ -60,6 +61,18 @@ static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct ty
 		w->mine.turn.so_far.flags = TURN_READONLY;
 }
 
+/* Its state is not what is stored. A durable one exists when its record is pushed (durable.c), others from their
+ * first change on. */
+static ALWAYS_INLINE void turn_changed(struct worker *w, struct cell *c)
+{
+	struct noh_turn *t = &w->mine.turn;
+
+	c->flags |= CELL_DIRTY;
+	if (__builtin_expect(!(load_relaxed(&c->life) & LIFE_THERE), 0) && !t->type->durable &&
+	    !(t->so_far.flags & (TURN_READONLY | TURN_ERASE)))
+		life_comes(&w->mine.port, c, false);
+}
+
 /* The last message (not a spawn) may go to an idle actor directly: claim it. */
 static ALWAYS_INLINE bool turn_hand_on(struct worker *w, struct effect *last)
 {
@@ -91,7 +104,7 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 	if (t->so_far.state) {
 		if (__builtin_expect(t->type->reads, 0) && !(t->so_far.flags & TURN_READONLY))
 			turn_publish_state(c, t->type, t->so_far.state);
-		c->flags |= CELL_DIRTY;
+		turn_changed(w, c);
 	}
 	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP | TURN_ERASE | TURN_TOPICS), 0))
 		turn_commit_rest(w);

@@ -169,12 +169,41 @@ int noh_reply(noh_turn *t, const void *body, size_t len)
 	return noh_reply_to(t, &t->msgs[0], body, len);
 }
 
+/* Kept aside until the turn has ended: all it has done goes, this stays. */
+int noh_refuse(noh_turn *t, const void *body, size_t len)
+{
+	struct msg said = { .kind = 0 };
+
+	if (t->so_far.flags & TURN_OUTSIDE) {
+		(void)answer_outside(t, body, len);
+		return NOH_REFUSED;
+	}
+	if (t->msg_count != 1)
+		return error_set(NOH_EINVAL, "%s: noh_refuse is for a turn of one message, not of %u",
+				 noh_address(t), t->msg_count);
+	if (len > t->sched->max_message)
+		return error_set(NOH_ETOOBIG, "answer of %zu bytes: the limit is %u", len,
+				 t->sched->max_message);
+	if (!msg_set_body(&said, body, len))
+		return error_set(NOH_ENOMEM, "no memory for an answer of %zu bytes", len);
+	if (t->so_far.flags & TURN_REFUSED)
+		msg_free_body(&t->refusal);
+	t->refusal = said;
+	t->so_far.flags |= TURN_REFUSED;
+	return NOH_REFUSED;
+}
+
+bool noh_in_step(noh_turn *t)
+{
+	return (t->so_far.flags & TURN_STEP) != 0;
+}
+
 noh_promise noh_defer(noh_turn *t, const noh_msg *m)
 {
 	ptrdiff_t i = m - t->msgs;
 
 	if (i < 0 || i >= (ptrdiff_t)t->msg_count || !m->reply_to || (t->so_far.replied >> i & 1) ||
-	    (t->so_far.flags & TURN_READONLY))
+	    (t->so_far.flags & (TURN_READONLY | TURN_STEP)))
 		return (noh_promise){ 0 };
 	t->so_far.replied |= UINT64_C(1) << i;
 	return (noh_promise){ m->reply_to };

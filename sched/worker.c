@@ -15,6 +15,7 @@
 #define CLOCK_EVERY 32                 /* messages between two looks at the clock */
 #define PASS_NS 200000u
 #define SPIN_NS 10000u
+#define SPIN_CLIENTS_NS 2000u          /* with many connections something else comes by soon  */
 #define SPIN_CALLER_NS 60000u          /* who was just answered from disk often asks again ... */
 #define FEW_CALLERS 4                  /* ... which matters if there are only so many      */
 #define WATCH_NS 4000000u
@@ -138,16 +139,6 @@ static uint32_t let_out(struct worker *w)
 	return n;
 }
 
-/* Who was just answered often asks again: worth a longer look before sleeping, if they are few. */
-static uint32_t read_net(struct worker *w)
-{
-	struct sched *s = w->fixed.sched;
-	uint32_t n = s->net.read(s->net.arg, w->fixed.index);
-
-	w->mine.answered |= n > 0 && n <= FEW_CALLERS;
-	return n;
-}
-
 uint32_t sched_pass(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
@@ -162,7 +153,7 @@ uint32_t sched_pass(struct worker *w)
 	work += empty_inbox(w, &w->shared.inbox);
 	epoch_enter(&w->mine.port.epoch);        /* once a pass: look-ups inside cost no barrier */
 	if (w->mine.networked)
-		work += read_net(w);
+		work += s->net.read(s->net.arg, w->fixed.index);
 	work += run_some(w);
 	if (w->mine.networked)
 		work += s->net.write(s->net.arg, w->fixed.index);
@@ -259,7 +250,8 @@ static bool steal_some(struct worker *w)
 static bool spin(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
-	uint64_t until = w->mine.now_ns + (w->mine.answered ? SPIN_CALLER_NS : SPIN_NS);
+	uint64_t until = w->mine.now_ns + (w->mine.answered ? SPIN_CALLER_NS
+						: w->mine.crowded ? SPIN_CLIENTS_NS : SPIN_NS);
 
 	w->mine.answered = false;
 	do {

@@ -200,6 +200,7 @@ install_stage() {
 		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/durable, again" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/counter, static" static_example
+		has redis-cli && suite "README.md, literally" tests/e2e/readme.sh "$tmp/prefix"
 		has g++ && check "noh.h and noh_actors.h in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h
 	fi
 	unset PKG_CONFIG_PATH LD_LIBRARY_PATH
@@ -222,6 +223,9 @@ e2e_stage() {
 	stage "data directories, from outside"
 	suite "tests/e2e/data.sh" tests/e2e/data.sh "$out/noh"
 	close_stage
+	stage "the server's command line"
+	suite "tests/e2e/serve.sh" tests/e2e/serve.sh "$out/noh"
+	close_stage
 }
 # Power cuts under real file systems; those of the simulated disk are unit tests (tests/sim).
 crash_stage() {   # quick or full
@@ -233,6 +237,12 @@ crash_stage() {   # quick or full
 	grep '^SKIP' "$log" | sed 's/^/    /'
 }
 
+sale_stage() {
+	stage "flash sale, server killed"
+	suite "tests/e2e/flash_sale.sh" tests/e2e/flash_sale.sh "$out/noh"
+	close_stage
+}
+
 sim_stage() {   # quick or full
 	stage "whole boxes, simulated"
 	suite "tests/sim/run.sh $1" env OUT="$out" tests/sim/run.sh "$1"
@@ -240,6 +250,7 @@ sim_stage() {   # quick or full
 }
 
 readme_example() { diff <(sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d') examples/counter.c; }
+settings_page() { diff <("$out/noh" config doc) docs/configuration.md; }
 links_resolve() {   # every relative link of every page leads to a file
 	local page link rc=0
 	while read -r page; do
@@ -279,6 +290,7 @@ docs_stage() {
 	check "README.md shows examples/counter.c" readme_example
 	check "docs/conformance.md is up to date" tools/conformance.sh --check
 	check "docs/commands.md is up to date" tools/commands.sh --check
+	check "docs/configuration.md is up to date" settings_page
 	check "docs/guarantees.md names its proofs" proofs_exist
 	check "links lead somewhere" links_resolve
 	check "named files exist" named_files_exist
@@ -305,6 +317,7 @@ else
 	unit_stage "unit tests, plain" unit
 	bench_smoke
 	e2e_stage
+	sale_stage
 	interleave_stage
 	unit_stage "unit tests, ASan and UBSan" SAN=address unit
 	shim_stage

@@ -62,6 +62,7 @@ look() {
 		check libck-dev        ck-devel           'ck (AUR)'      has_library ck ck_pr.h
 		check liblmdb-dev      lmdb-devel         lmdb            has_library lmdb lmdb.h
 		check libxxhash-dev    xxhash-devel       xxhash          has_library libxxhash xxhash.h
+		check libssl-dev       openssl-devel      openssl         has_library libcrypto openssl/sha.h
 	else
 		command -v clang >/dev/null && clang=clang
 		check g++              gcc-c++            gcc             has_command g++
@@ -69,6 +70,7 @@ look() {
 		check "$(clang_rt_name)" compiler-rt      compiler-rt     has_clang_rt
 		check "$(gcc_rt_name)" 'libtsan libasan libubsan' gcc-libs has_sanitizers
 		check relacy-dev       -                  -               has_relacy
+		check redis-tools      redis              redis           has_command redis-cli
 		check valgrind         valgrind           valgrind        has_command valgrind
 		check fuse3            fuse3              fuse3           has_command fusermount3
 		check libfuse3-dev     fuse3-devel        fuse3           has_library fuse3 fuse3/fuse.h

@@ -1,14 +1,17 @@
 /* tools/main.c - the one binary: noh <verb>.
  *
  * Each verb is a function that parses its own words and returns the exit code:
- * 0 fine, 1 failure, 2 usage, 3 not found.
+ * 0 fine, 1 failure, 2 usage, 3 not found, 75 try again later.
  */
 #include "bench/bench.h"
 #include "noh.h"
 #include "tools/cli.h"
+#include "tools/config.h"
 #include "tools/data.h"
 #include "tools/demo.h"
+#include "tools/serve.h"
 #include "tools/sim.h"
+#include "tools/user.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,34 +20,41 @@ static int help_main(int argc, char **argv);
 static int version_main(int argc, char **argv);
 
 static const struct verb {
+	const char *group;               /* of this and those after it; NULL: as before */
 	const char *name;
 	const char *about;
 	int (*main)(int argc, char **argv);
 } verbs[] = {
-	{ "bench", "measure: from ping-pong to ten million actors, all verified", bench_main },
-	{ "demo", "one minute with a million actors, live", demo_main },
-	{ "inspect", "what a data directory holds, or one actor of it", inspect_main },
-	{ "verify", "read every byte of a data directory: is all well?", verify_main },
-	{ "check", "which types and versions are stored; can they be opened?", check_main },
-	{ "backup", "copy a data directory while its box runs", backup_main },
-	{ "restore", "check a backup and copy it back", restore_main },
-	{ "compact", "fold the journal and shrink the image; offline", compact_main },
-	{ "sim", "whole boxes from seeds: crashes, power cuts, full disks; nothing may be lost", sim_main },
-	{ "version", "print the version", version_main },
-	{ "help", "this overview; noh help VERB for one verb", help_main },
+	{ "Serve", "serve", "counters and inventory for every Redis client", serve_main },
+	{ NULL, "user", "who may use it: add, list, revoke", user_main },
+	{ NULL, "config", "its settings: show, check", config_main },
+	{ "Care for a data directory", "inspect", "what it holds, or one actor of it", inspect_main },
+	{ NULL, "verify", "read every byte: is all well?", verify_main },
+	{ NULL, "check", "which types and versions are stored; can they be opened?", check_main },
+	{ NULL, "backup", "copy it while its box runs", backup_main },
+	{ NULL, "restore", "check a backup and copy it back", restore_main },
+	{ NULL, "compact", "fold the journal and shrink the image; offline", compact_main },
+	{ "Try and measure", "demo", "one minute with a million actors, live", demo_main },
+	{ NULL, "bench", "from ping-pong to ten million actors, all verified", bench_main },
+	{ NULL, "sim", "whole boxes from seeds: crashes, power cuts, full disks; nothing may be lost", sim_main },
+	{ "Help", "help", "this overview; noh help VERB for one verb", help_main },
+	{ NULL, "version", "print the version", version_main },
 };
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void overview(void)
 {
-	printf("noh %s - actors on all cores: lock-free mailboxes, one turn at a time\n\n"
-	       "usage: noh VERB [options]\n\n", noh_version());
-	for (unsigned i = 0; i < VERBS; i++)
+	printf("noh %s - counters, inventory and actors of your own: on all cores, on disk when answered\n\n"
+	       "usage: noh VERB [options]\n", noh_version());
+	for (unsigned i = 0; i < VERBS; i++) {
+		if (verbs[i].group)
+			printf("\n%s\n", verbs[i].group);
 		printf("  %-9s %s\n", verbs[i].name, verbs[i].about);
+	}
 	printf("\nTry it\n"
+	       "  noh serve                    then: redis-cli -p 7411 INCR hits\n"
 	       "  noh demo                     watch it work\n"
 	       "  noh bench ping-pong          one number in two seconds\n"
-	       "  noh bench --help             all of them, as a table, JSON or plot\n"
 	       "  noh inspect DIR              what a box has stored; noh verify DIR: is it whole\n"
 	       "  cc app.c $(pkg-config --cflags --libs noh)     your own: noh.h, examples/\n");
 }

@@ -5,7 +5,8 @@
 Raw lines:  variant benchmark threads operations seconds operations/s bytes|- [key=value...]
             variant benchmark threads DNF|FAILED|ABSENT - - -
             # fact KEY: TEXT     # command WHICH: TEXT       # size BENCHMARK: NOH FAST SLOW | UNIT
-Text between the notes markers of an existing benchmarks.md is kept. Standard library only.
+Text between the notes markers of an existing benchmarks.md is kept, and so is the network's part (net_report.py).
+Standard library only.
 """
 import json
 import math
@@ -48,6 +49,7 @@ MARKS = {
 }
 MARKS["tokio-unbounded-current"] = MARKS["tokio-current"]
 OPEN, CLOSE = "<!-- notes -->", "<!-- /notes -->"
+NETWORK = "<!-- network -->", "<!-- /network -->"        # written by net_report.py
 
 
 def peer_of(variant):
@@ -286,21 +288,23 @@ def method_section(r):
                        "lrrrl")
 
 
-def kept_notes(path):
+def kept(path, first, last):
     try:
         with open(path) as f:
             text = f.read()
-        return text[text.index(OPEN) + len(OPEN):text.rindex(CLOSE)].strip("\n")
+        return text[text.index(first) + len(first):text.rindex(last)].strip("\n")
     except (OSError, ValueError):
         return ""
 
 
-def markdown(r, notes):
+def markdown(r, notes, network):
     out = ["# Benchmarks: noh beside CAF, Erlang, Go and Tokio", "",
            "Measured in one run by `make bench-peers`, which also writes this page; only the text "
            "between the notes markers is written by hand. The programs are in bench/peers/.", "",
            "![Throughput relative to the best peer](benchmarks.svg)", "",
            OPEN, notes, CLOSE, ""]
+    if network:
+        out += [NETWORK[0], network, NETWORK[1], ""]
     for t in r.threads:
         out += throughput_section(r, t)
     out += floors_section(r) + memory_section(r) + own_section(r) + method_section(r)
@@ -445,7 +449,7 @@ def main():
     if not r.benches:
         sys.exit("report.py: no results in " + " ".join(files))
     page = os.path.join(folder, "benchmarks.md")
-    texts = {page: markdown(r, kept_notes(page)),
+    texts = {page: markdown(r, kept(page, OPEN, CLOSE), kept(page, *NETWORK)),
              os.path.join(folder, "benchmarks.json"): compact_json(r),
              os.path.join(folder, "benchmarks.svg"): Plot(r).svg()}
     for path, text in texts.items():

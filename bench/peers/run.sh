@@ -5,6 +5,8 @@
 #   REPS=1 BENCHES="big counting" PEERS="go noh" THREADS=2 bench/peers/run.sh       a part
 #   REPS=1 SCALE=0.05 bench/peers/run.sh    does everything still work?
 #   bench/peers/run.sh --report RAW...      only write the report again, from kept raw results
+#   bench/peers/net.sh                      the servers: Redis, Valkey, PostgreSQL; run.sh runs it at the end of
+#                                           a whole run (NET= leaves it out)
 #
 # Every repetition runs every peer of a benchmark one after the other and starts with another one,
 # so that a slow minute of the machine hits all alike. A run during which other processes took
@@ -358,6 +360,9 @@ run_all
 if whole; then dir=docs; else dir=$out; fi
 report "${DOCS:-$dir}" "$raw" || exit 1
 say "  RAW   $raw"
+if whole && [ "${NET-yes}" ]; then
+	$here/net.sh || failures=$((failures + 1))
+fi
 if [ $failures -gt 0 ]; then
 	say "$failures runs failed."
 	exit 1

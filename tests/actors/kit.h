@@ -72,9 +72,14 @@ static inline void kit_end(void)
 static inline bool kit_write_journal(void)
 {
 	bool wrote = false;
+	int rc;
 
-	while (box_journal_round(k.box, true) == JOURNAL_BUSY)
+	EXPECT(journal_prepare(k.box->disk.journal) >= 0);       /* a segment, if one is wanted */
+	while ((rc = box_journal_round(k.box, true)) == JOURNAL_BUSY || rc == JOURNAL_FULL) {
 		wrote = true;
+		if (rc == JOURNAL_FULL && !EXPECT(box_keeper_round(k.box) >= 0))
+			break;
+	}
 	return wrote;
 }
 

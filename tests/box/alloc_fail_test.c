@@ -90,6 +90,28 @@ static uint64_t now_failing;
 			EXPECT(*noh_why());                                                        \
 	} while (0)
 
+/* Both get the same, at once, or neither does. */
+static void run_steps(noh_box *box)
+{
+	static const uint32_t kinds[] = { ADD, PUT, TIMER, SPAWN, FORK, 99 };
+	uint64_t sum[2];
+	size_t len[2] = { 8, 8 };
+	int rc[2];
+
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		noh_part parts[3] = { { "a:s1", ADD, "one", 3 }, { "large:s2", ADD, "two", 3 },
+				      { "a:s3", kinds[i], "three", 5 } };
+		int step = noh_step(box, parts, 3, NULL, NULL, NULL, NULL);
+
+		if (step != NOH_EINVAL || kinds[i] != 99)
+			HONEST(step);
+	}
+	rc[0] = noh_call(box, "a:s1", GET, NULL, 0, 5000, &sum[0], &len[0]);
+	rc[1] = noh_call(box, "large:s2", GET, NULL, 0, 5000, &sum[1], &len[1]);
+	if (rc[0] == NOH_OK && rc[1] == NOH_OK)
+		EXPECT_EQ(sum[0], sum[1]);
+}
+
 static void run(noh_box *box)
 {
 	static char big[1000];
@@ -107,6 +129,7 @@ static void run(noh_box *box)
 		HONEST(noh_activate(box, who[i], 5000));
 		HONEST(noh_call(box, who[i], GET, NULL, 0, 5000, NULL, NULL));
 	}
+	run_steps(box);
 	HONEST(noh_send(box, "a:1", STOP, NULL, 0));
 	HONEST(noh_call(box, "a:1", GET, NULL, 0, 5000, NULL, NULL));
 }

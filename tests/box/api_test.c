@@ -49,6 +49,22 @@ static void versions_and_codes_have_texts(void)
 		EXPECT(*noh_life_name((noh_life)life));
 }
 
+static void kinds_have_numbers(void)
+{
+	noh_box *box;
+
+	EXPECT_EQ(noh_open(&box, NULL), NOH_OK);
+	EXPECT_EQ(noh_register(box, &a_type), NOH_OK);
+	EXPECT_EQ(noh_register(box, &b_type), NOH_OK);
+	EXPECT_EQ(noh_kind_number(box, "a", "add"), ADD);
+	EXPECT_EQ(noh_kind_number(box, "a", "length"), LENGTH);
+	EXPECT_EQ(noh_kind_number(box, "a", "ADD"), NOH_EKIND);
+	EXPECT(strstr(noh_why(), "\"ADD\""));
+	EXPECT_EQ(noh_kind_number(box, "b", "add"), NOH_EKIND);         /* it has no table */
+	EXPECT_EQ(noh_kind_number(box, "c", "add"), NOH_ENOTYPE);
+	noh_close(box);
+}
+
 static void options_that_make_no_sense_are_refused(void)
 {
 	noh_box *box = (noh_box *)1;
@@ -531,6 +547,7 @@ static void a_stop_that_takes_too_long_drops_and_counts(void)
 
 TEST_MAIN(
 	TEST(versions_and_codes_have_texts),
+	TEST(kinds_have_numbers),
 	TEST(options_that_make_no_sense_are_refused),
 	TEST(types_that_make_no_sense_are_refused, "SC-04"),
 	TEST(calls_out_of_order_are_refused),

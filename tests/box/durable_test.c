@@ -3,7 +3,29 @@
 
 #include "core/atomic.h"
 
-enum { ADD, GET, PUT, LOOK, SCHEDULE, TICK, ERASE, FORWARD, FAIL, ASK, ANSWERED, BATCHES };
+enum { ADD, GET, PUT, LOOK, SCHEDULE, TICK, ERASE, FORWARD, FAIL, ASK, ANSWERED, BATCHES, CHURN };
+
+/* Every way to put (bit set) and delete an entry three times in one turn, and some entries more. */
+static int churn(noh_turn *t, int64_t more)
+{
+	for (int64_t step = 0; step < 3; step++)
+		for (int64_t way = 0; way < 16; way++) {
+			int rc = way >> step & 1 ? noh_kv_put(t, &way, 8, &step, 8) : noh_kv_delete(t, &way, 8);
+
+			EXPECT(rc == NOH_OK || rc == NOH_END);
+		}
+	for (int64_t i = 100; i < 100 + more; i++)
+		EXPECT_EQ(noh_kv_put(t, &i, 8, &i, 8), NOH_OK);
+	return NOH_OK;
+}
+
+/* The same for one entry alone: few enough changes to be compared with each other. */
+static int churn_one(noh_turn *t, int64_t way)
+{
+	for (int64_t step = 0; step < 3; step++)
+		(void)(way >> step & 1 ? noh_kv_put(t, &way, 8, &step, 8) : noh_kv_delete(t, &way, 8));
+	return noh_kv_put(t, &(int64_t){ 1000 + way }, 8, &way, 8);
+}
 
 static int on_message(noh_turn *t, const noh_msg *m)
 {
@@ -26,6 +48,8 @@ static int on_message(noh_turn *t, const noh_msg *m)
 		if (noh_kv_get(t, &n, 8, &value, &len) != NOH_OK)
 			return noh_reply(t, &(int64_t){ -1 }, 8);
 		return noh_reply(t, value, 8);
+	case CHURN:
+		return n < 0 ? churn_one(t, -n - 1) : churn(t, n);
 	case SCHEDULE:
 		return noh_schedule_once(t, TICK, (uint64_t)n);
 	case TICK:
@@ -79,6 +103,38 @@ static void state_and_entries_survive_a_restart(void)
 	EXPECT_EQ(call_i64(box, "sum:never", GET, 0), 0);
 	shut(box);
 	remove_dir(dir);
+}
+
+static void check_churned(noh_box *box)
+{
+	for (int64_t way = 0; way < 16; way++)
+		EXPECT_EQ(call_i64(box, "sum:churn", LOOK, way), way & 4 ? 2 : -1);
+}
+
+static void an_entry_changed_again_and_again_is_kept_as_it_ended(void)
+{
+	for (int64_t more = -1; more <= 40; more += 41) {        /* one by one; all in one turn */
+		char room[256];
+		const char *dir = fresh_dir(room, sizeof room);
+		noh_box *box = open_both(dir, 1);
+
+		for (int64_t way = 8; way < 16; way++)           /* these are there before */
+			EXPECT_EQ(noh_call(box, "sum:churn", PUT, &way, 8, 5000, NULL, NULL), NOH_OK);
+		for (int64_t way = 0; way < (more < 0 ? 16 : 1); way++) {
+			int64_t n = more < 0 ? -way - 1 : more;
+
+			EXPECT_EQ(noh_call(box, "sum:churn", CHURN, &n, 8, 5000, NULL, NULL), NOH_OK);
+		}
+		check_churned(box);
+		noh_close(box);
+		box = open_both(dir, 1);                         /* out of the journal */
+		check_churned(box);
+		shut(box);
+		box = open_both(dir, 1);                         /* out of the image */
+		check_churned(box);
+		shut(box);
+		remove_dir(dir);
+	}
 }
 
 static void a_box_closed_without_stopping_loses_nothing_it_answered(void)
@@ -438,6 +494,7 @@ static void a_directory_is_opened_by_one_box_at_a_time(void)
 
 TEST_MAIN(
 	TEST(state_and_entries_survive_a_restart, "US-10 RT-23"),
+	TEST(an_entry_changed_again_and_again_is_kept_as_it_ended, "RT-23"),
 	TEST(a_box_closed_without_stopping_loses_nothing_it_answered, "US-10 PL-14"),
 	TEST(a_volatile_type_keeps_nothing),
 	TEST(a_failed_turn_leaves_no_trace),

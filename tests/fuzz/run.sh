@@ -21,11 +21,11 @@ mkdir -p "$out/obj"
 # The product's sources once, with coverage for the fuzzer to follow.
 objects=()
 building=()
-for c in core/*.c mailbox/*.c sched/*.c persist/*.c box/*.c; do
+for c in {core,mailbox,sched,persist,net,box,actors}/*.c tools/{cli,accounts,settings*}.c; do
 	[ -e "$c" ] || continue
 	o=$out/obj/${c//\//_}.o
 	objects+=("$o")
-	[ "$o" -nt "$c" ] && [ -z "$(find core mailbox sched persist box include -name '*.h' -newer "$o")" ] && continue
+	[ "$o" -nt "$c" ] && [ -z "$(find core mailbox sched persist net box actors tools include -name '*.h' -newer "$o")" ] && continue
 	building+=("$c" "$o")
 done
 if [ ${#building[@]} -gt 0 ]; then
@@ -45,7 +45,7 @@ for t in "${targets[@]}"; do
 	dict=()
 	[ -e "tests/fuzz/$t.dict" ] && dict=(-dict="tests/fuzz/$t.dict")
 	printf '  FUZZ  %s, %s s\n' "$t" "$seconds"
-	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -llmdb -luring -lxxhash -lm -o "$out/$t"; then
+	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -llmdb -luring -lxxhash -lcrypto -lm -o "$out/$t"; then
 		failed=$((failed + 1))
 		continue
 	fi

@@ -300,7 +300,98 @@ static void all_things_home(void)
 	CHECK(seen == 14);
 }
 
+/* ── whose a step is: its flow, the runner that finds its token, and its caller's deadline ─────────── */
+static struct { uint32_t ran, let_go, held; bool token, taken, told; } st;
+
+static void open_step(void)
+{
+	memset(&st, 0, sizeof st);
+	store_relaxed(&w->step, (uint32_t)STEP_OWNED);
+}
+static void let_go(void)                        /* what it holds, all of it, once */
+{
+	CHECK(w->held == st.held);
+	st.let_go++;
+}
+static void find_token(void)
+{
+	if (!st.token)
+		return;
+	st.token = false;
+	if (!step_word_take(&w->step)) {
+		CHECK(PEEK(w->step) == STEP_OVER);
+		return;
+	}
+	CHECK(!st.told);                        /* its caller knows that it is over */
+	st.taken = true;
+	CHECK(w->held == st.held);
+	w->held = st.held = 2;                  /* the next one is taken */
+	if (step_word_expired(&w->step)) {
+		let_go();
+	} else {
+		st.ran++;
+		let_go();
+		step_word_end(&w->step);
+	}
+}
+static void yield_and_find(void)                /* its actor rests: it lets go, and waits again */
+{
+	if (!st.token)
+		return;
+	st.token = false;
+	if (!step_word_take(&w->step))
+		return;
+	CHECK(!st.told);
+	w->held = st.held = 0;
+	if (step_word_wait(&w->step)) {
+		st.token = true;
+		find_token();
+	} else {
+		let_go();
+	}
+}
+static void take_one(void)
+{
+	w->held = st.held = 1;
+	if (step_word_wait(&w->step))
+		st.token = true;
+	else
+		let_go();
+}
+static void deadline(void)
+{
+	if (step_word_cancel(&w->step))
+		let_go();
+	st.told = !st.taken;                    /* who runs it at this moment may go on */
+}
+static void step_and_deadline(int t)
+{
+	if (t == 0)
+		take_one();
+	else if (t == 1)
+		find_token();
+	else
+		deadline();
+}
+static void step_that_yields(int t)
+{
+	if (t == 0)
+		take_one();
+	else if (t == 1)
+		yield_and_find();
+	else
+		deadline();
+}
+static void let_go_once(void)
+{
+	find_token();
+	CHECK(st.let_go == 1 && st.ran <= 1);
+	CHECK(PEEK(w->step) != STEP_WAITS && PEEK(w->step) != STEP_OWNED);
+}
+
 const struct a_case sched_cases[] = {
+	{ "step_deadline", 3, open_step, step_and_deadline, let_go_once, NULL, 4, 6 },
+	{ "step_yields", 3, open_step, step_that_yields, let_go_once, NULL, 4, 6 },
 	{ "runq_thief", 2, queue_with_one, owner_and_thief, each_item_once, NULL, 5, 8 },
 	{ "runq_two_thieves", 3, open_queue, owner_and_two, each_item_once, NULL, 3, 5 },
 #ifndef __cplusplus

@@ -16,6 +16,7 @@
 #include "mailbox/mailbox.h"
 #include "persist/gather.h"
 #include "sched/park.h"
+#include "sched/step_word.h"
 #ifndef __cplusplus
 #include "sched/hands.h"       /* its entries are read in place: not for Relacy's atomics */
 #endif
@@ -53,6 +54,8 @@ struct world {
 	uint8_t           gather_bytes[2][48];
 	PLAIN(uint32_t)   gather_mark[2][2];
 	atomic_u64        durable;
+	atomic_u32        step;
+	PLAIN(uint32_t)   held;             /* by the step */
 };
 extern struct world *w;
 

@@ -188,9 +188,9 @@ static void increx_adds_within_bounds(void)
 static void several_keys_are_asked_one_by_one(void)
 {
 	const noh_counter_value two = { .existed = 1, .value = 2 };
-	const struct part parts[] = { { NOH_OK, sizeof seven, &seven }, { NOH_OK, sizeof none, &none },
+	const struct reply_part parts[] = { { NOH_OK, sizeof seven, &seven }, { NOH_OK, sizeof none, &none },
 				      { NOH_OK, sizeof two, &two } };
-	const struct part broken[] = { { NOH_OK, sizeof seven, &seven }, { NOH_EADDRESS, 0, NULL },
+	const struct reply_part broken[] = { { NOH_OK, sizeof seven, &seven }, { NOH_EADDRESS, 0, NULL },
 				       { NOH_OK, sizeof two, &two } };
 
 	fake_open(NOH_USER);
@@ -217,8 +217,8 @@ static void several_keys_are_asked_one_by_one(void)
 
 static void mset_is_one_step(void)
 {
-	const struct part parts[] = { { NOH_OK, sizeof seven, &seven }, { NOH_OK, sizeof none, &none } };
-	const struct part failed[] = { { NOH_OK, sizeof seven, &seven }, { NOH_ENOSPC, 0, NULL } };
+	const struct reply_part parts[] = { { NOH_OK, sizeof seven, &seven }, { NOH_OK, sizeof none, &none } };
+	const struct reply_part failed[] = { { NOH_OK, sizeof seven, &seven }, { NOH_ENOSPC, 0, NULL } };
 
 	fake_open(NOH_USER);
 	ASKS("mset a 1 b 2", "counter:a set 1; counter:b set 2");
@@ -252,6 +252,16 @@ static void very_many_keys_need_memory(void)
 	argv[0] = (struct arg){ "mget", 4 };
 	fake_run_args(argv, 1 + 2 * KEYS);
 	EXPECT_EQ(fake.requests, 2 * KEYS);
+	for (int i = 0; i < KEYS; i++) {                         /* as many different ones are too many */
+		static char names[KEYS][8];
+
+		argv[1 + 2 * i] = (struct arg){ names[i], (uint32_t)snprintf(names[i], sizeof names[i], "%d", i) };
+	}
+	argv[0] = (struct arg){ "mset", 4 };
+	fake_run_args(argv, 1 + 2 * KEYS);
+	WROTE("-TOOBIG 2000 at one instant: at most 1024 in one command");
+	fake_run_args(argv, 1 + 2 * 1024);
+	EXPECT(fake.requests == 1024 && fake.step);
 	for (int command = 0; command < 3; command++) {
 		static const char *const names[] = { "mset", "mget", "del" };
 
@@ -304,7 +314,7 @@ static void times_to_live_are_told(void)
 	fake_open(NOH_USER);
 	for (size_t i = 0; i < 4; i++) {
 		ASKS(ways[i].line, "counter:k ttl");
-		fake_answer(&(struct part){ NOH_OK, sizeof t, &t }, 1);
+		fake_answer(&(struct reply_part){ NOH_OK, sizeof t, &t }, 1);
 		wrote(ways[i].expected, __FILE__, __LINE__);
 		ANSWERS(stays, ":-1");
 		ANSWERS(gone, ":-2");
@@ -312,6 +322,32 @@ static void times_to_live_are_told(void)
 	ASKS("type k", "counter:k get");
 	ANSWERS(seven, "+string");
 	ANSWERS(none, "+none");
+}
+
+static void keys_are_scanned(void)
+{
+	fake_open(NOH_ADMIN);
+	REPLIES("dbsize", ":4");
+	REPLIES("scan 0", "*2\r\n$20\r\n18446744073709551615\r\n*2\r\n$1\r\nb\r\n$3\r\nabc");
+	EXPECT_EQ(fake.scan_limit, 10);
+	REPLIES("scan 18446744073709551615 COUNT 20000 MATCH ab[c]", "*2\r\n$1\r\n0\r\n*1\r\n$3\r\nabc");
+	EXPECT_EQ(fake.scan_limit, 10000);
+	REPLIES("scan 0 MATCH x*", "*2\r\n$20\r\n18446744073709551615\r\n*0");
+	REPLIES("scan 0 TYPE string MATCH b", "*2\r\n$20\r\n18446744073709551615\r\n*1\r\n$1\r\nb");
+	REPLIES("scan 0 TYPE hash", "*2\r\n$1\r\n0\r\n*0");
+	REPLIES("scan 5", "-ERR invalid cursor");
+	REPLIES("scan -1", "-ERR invalid cursor");
+	REPLIES("scan x", "-ERR invalid cursor");
+	REPLIES("scan 18446744073709551616", "-ERR invalid cursor");
+	REPLIES("scan 0 COUNT 0", SYNTAX);
+	REPLIES("scan 0 COUNT x", NOT_INT);
+	REPLIES("scan 0 COUNT", SYNTAX);
+	REPLIES("scan 0 foo 1", SYNTAX);
+	REPLIES("keys *", "*3\r\n$3\r\nabc\r\n$3\r\nabd\r\n$1\r\nb");          /* each once */
+	REPLIES("keys a?d", "*1\r\n$3\r\nabd");
+	REPLIES("keys x", "*0");
+	fake.existing = 100001;
+	REPLIES("keys *", "-TOOBIG there are more than 100000 keys: KEYS would hold up everybody else, use SCAN");
 }
 
 TEST_MAIN(
@@ -325,4 +361,5 @@ TEST_MAIN(
 	TEST(mset_is_one_step),
 	TEST(very_many_keys_need_memory, "P11"),
 	TEST(times_to_live_are_set),
-	TEST(times_to_live_are_told))
+	TEST(times_to_live_are_told),
+	TEST(keys_are_scanned))

@@ -259,12 +259,19 @@ int noh_get_net_stats(noh_box *box, noh_net_stats *stats)
 	return NOH_OK;
 }
 
-int noh_get_status(noh_box *box, const char *address, noh_status *status)
+int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *stats)
 {
 	(void)box;
+	*stats = (noh_type_stats){ .existing = fake.existing };
+	return strcmp(type, "counter") == 0 ? NOH_OK : NOH_ENOTYPE;
+}
+
+int call_status(struct call *c, const char *address, noh_status *status)
+{
+	(void)c;
 	if (strncmp(address, "no:", 3) == 0)
 		return NOH_ENOTYPE;
-	*status = (noh_status){ .life = NOH_ACTIVE, .stored = true, .mailbox_size = 4, .idle_ms = 250 };
+	*status = (noh_status){ .life = NOH_ACTIVE, .exists = true, .stored = true, .mailbox_size = 4, .idle_ms = 250 };
 	return NOH_OK;
 }
 
@@ -273,9 +280,9 @@ const char *noh_life_name(noh_life life)
 	return life == NOH_ACTIVE ? "active" : "other";
 }
 
-int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
+int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
 {
-	(void)box;
+	(void)c;
 	if (type && strcmp(type, "no") == 0)
 		return NOH_ENOTYPE;
 	*count = *count < 2 ? *count : 2;
@@ -284,6 +291,28 @@ int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 		entries[i].life = NOH_ACTIVE;
 	}
 	*cursor = *cursor == 0 ? 77 : 0;
+	return NOH_OK;
+}
+
+/* Three actors in two pages, the middle one told twice. */
+int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user)
+{
+	static const char *const ids[] = { "b", "abc", "abc", "abd" };
+	uint64_t first = *cursor == 0 ? 0 : 2;
+	char address[64];
+
+	(void)c;
+	if (type && strcmp(type, "no") == 0)
+		return NOH_ENOTYPE;
+	if (*cursor != 0 && *cursor != UINT64_MAX)
+		return NOH_EINVAL;
+	fake.scan_limit = limit;
+	for (uint64_t i = first; i < first + 2; i++) {
+		int len = snprintf(address, sizeof address, "%s:%s", type ? type : "any", ids[i]);
+
+		each(user, &(noh_scanned){ .address = address, .len = (size_t)len, .active = i == 0 });
+	}
+	*cursor = first == 0 ? UINT64_MAX : 0;
 	return NOH_OK;
 }
 
@@ -365,6 +394,7 @@ void fake_open(int role)
 	session_open(&fake.session, 12, role, 1699999995000);
 	fake.session.calls = fake.calls;
 	fake.out.proto = 2;
+	fake.existing = 4;
 	fake.options = (noh_listen_options){ .bind = "127.0.0.1", .resp_port = 7411, .max_connections = 10000,
 					     .max_args = 65536, .max_arg_bytes = 1 << 20, .idle_ms = 5000,
 					     .may_shutdown = true };
@@ -417,7 +447,7 @@ void fake_run(const char *line)
 	free(text);
 }
 
-void fake_answer(const struct part *parts, uint32_t n)
+void fake_answer(const struct reply_part *parts, uint32_t n)
 {
 	fake.format(&fake.out, parts, n, fake.tag);
 }

@@ -28,6 +28,8 @@ struct fake {
 	uint64_t       option_value;
 	bool           muted;              /* by CLIENT REPLY                                */
 	atomic_u64     calls[256];
+	uint64_t       existing;           /* counters                                       */
+	uint32_t       scan_limit;
 };
 extern struct fake fake;
 
@@ -35,6 +37,6 @@ void fake_open(int role);
 void fake_close(void);
 void fake_run(const char *line);                              /* forgets the reply before  */
 void fake_run_args(const struct arg *argv, uint32_t argc);
-void fake_answer(const struct part *parts, uint32_t n);
+void fake_answer(const struct reply_part *parts, uint32_t n);
 
 #endif

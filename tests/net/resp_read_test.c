@@ -191,8 +191,8 @@ static void every_split_gives_the_same_commands(void)
 		"*1\r\n$4\r\nPING\r\n*3\r\n$3\r\nSET\r\n$5\r\nk\r\n\r\n\r\n$2\r\n42\r\nPING\r\n",
 		"*2\r\n$6\r\nINCRBY\r\n$12\r\nkey:00000001\r\n*0\r\n*-1\r\n\r\nget k\r\n",
 		"set k \"a \\x41\\\"b\" 'it\\'s'\r\n*2\r\n$3\r\nGET\r\n$0\r\n\r\n\n\r\n  ping \r\n",
-		"*18\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\nf\r\n$1\r\ng\r\n$1\r\nh\r\n$1\r\ni\r\n"
-		"$1\r\nj\r\n$1\r\nk\r\n$1\r\nl\r\n$1\r\nm\r\n$1\r\nn\r\n$1\r\no\r\n$1\r\np\r\n$1\r\nq\r\n$2\r\nrr\r\nPING\r\n",
+		("*18\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\nf\r\n$1\r\ng\r\n$1\r\nh\r\n$1\r\ni\r\n"
+		"$1\r\nj\r\n$1\r\nk\r\n$1\r\nl\r\n$1\r\nm\r\n$1\r\nn\r\n$1\r\no\r\n$1\r\np\r\n$1\r\nq\r\n$2\r\nrr\r\nPING\r\n"),
 		"PING\r\n*1\r\n$4\r\nPINGxx", "PING\r\n*3\r\n$-1\r\n", "*1000000000000\r\n", "PING \"\r\n", "*1\r\n+OK\r\n",
 		"*1\r\n$4\r\nPI", "PING\r\nPIN", "*", "*1\r\n$10000000000\r\n",
 	};
@@ -316,6 +316,25 @@ static void without_memory_the_client_is_told(void)
 	free(bytes);
 }
 
+static void what_was_seen_is_not_looked_at_again(void)
+{
+	char line[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", bulk[] = "*2\r\n$2\r\nab\r\n$9\r\nabc";
+	struct resp_reader r;
+
+	resp_open(&r);
+	EXPECT_EQ(resp_read(&r, line, 20, &usual), RESP_MORE);
+	memset(line, '\n', 20);                       /* it would stumble over these */
+	EXPECT_EQ(resp_read(&r, line, 40, &usual), RESP_MORE);
+	EXPECT_EQ(r.at, 40);
+	resp_close(&r);
+	resp_open(&r);
+	EXPECT_EQ(resp_read(&r, bulk, sizeof bulk - 1, &usual), RESP_MORE);
+	memset(bulk, '!', sizeof bulk - 1);
+	EXPECT_EQ(resp_read(&r, bulk, sizeof bulk - 1, &usual), RESP_MORE);
+	EXPECT_EQ(r.argc, 1);
+	resp_close(&r);
+}
+
 static void random_bytes_never_confuse_it(void)
 {
 	static const char alphabet[] = "*$\r\n\r\n\r\n0123456789-+ '\"\\xaGET";
@@ -345,4 +364,5 @@ TEST_MAIN(
 	TEST(nothing_is_allocated_by_what_is_announced, "P11"),
 	TEST(many_arguments_take_memory_and_give_it_back),
 	TEST(without_memory_the_client_is_told, "P11"),
+	TEST(what_was_seen_is_not_looked_at_again),
 	TEST(random_bytes_never_confuse_it))

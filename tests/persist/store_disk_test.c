@@ -221,8 +221,8 @@ static void a_failed_allocation_changes_nothing(void)
 		for (uint64_t i = 0; i < 40; i++) {      /* one shard: it grows */
 			struct stored in = { .image = address, .len = 3, .seq = 1, .due = 9 }, out;
 			int len = snprintf(address, sizeof address, "t:%02d", (int)i);
-			int rc = store_save(s, address, (size_t)len, i << 8, &in);
-			int found = store_load(s, address, (size_t)len, i << 8, &out);
+			int rc = store_save(s, address, (size_t)len, i << 48, &in);
+			int found = store_load(s, address, (size_t)len, i << 48, &out);
 
 			EXPECT(rc == NOH_OK || rc == NOH_ENOMEM);
 			EXPECT(rc == NOH_OK ? found != NOH_END : found != NOH_OK);

@@ -204,11 +204,11 @@ static void a_failed_allocation_changes_nothing(void)
 		mem_fail_at(nth, nth % 2);
 		for (uint64_t i = 0; i < 100; i++) {     /* one shard: it grows three times */
 			int alen = snprintf(address, sizeof address, "t:%d", (int)i);
-			int rc = put(address, (size_t)alen, i << 8, "image", 5);
+			int rc = put(address, (size_t)alen, i << 48, "image", 5);
 			EXPECT(rc == NOH_OK || rc == NOH_ENOMEM);
 			saved[i] = rc == NOH_OK;
 			count += saved[i];
-			rc = get(address, (size_t)alen, i << 8, &copy, &len);
+			rc = get(address, (size_t)alen, i << 48, &copy, &len);
 			EXPECT(saved[i] ? rc != NOH_END : rc == NOH_END);
 			if (rc == NOH_OK)
 				mem_free(copy, len);
@@ -217,7 +217,7 @@ static void a_failed_allocation_changes_nothing(void)
 		EXPECT_EQ(store_count(s), count);
 		for (uint64_t i = 0; i < 100; i++) {
 			int alen = snprintf(address, sizeof address, "t:%d", (int)i);
-			EXPECT_EQ(drop(address, (size_t)alen, i << 8), NOH_OK);
+			EXPECT_EQ(drop(address, (size_t)alen, i << 48), NOH_OK);
 			EXPECT_EQ(store_count(s), count -= saved[i]);
 		}
 		store_close(s);
@@ -232,15 +232,15 @@ static void a_table_that_cannot_grow_goes_on_crowded(void)
 	for (uint64_t i = 0; i < 40; i++) {
 		name[0] = (char)('A' + i);
 		mem_fail_at(i ? 2 : 0, 1);       /* the image's memory, but not the table's */
-		EXPECT_EQ(put(name, 1, i << 8, &i, sizeof i), NOH_OK);
+		EXPECT_EQ(put(name, 1, i << 48, &i, sizeof i), NOH_OK);
 	}
 	mem_fail_at(0, 0);
 	EXPECT_EQ(store_count(s), 40);
-	EXPECT_EQ(put(name, 1, 39 << 8, "x", 1), NOH_OK);      /* now it grows */
+	EXPECT_EQ(put(name, 1, (uint64_t)39 << 48, "x", 1), NOH_OK);      /* now it grows */
 	EXPECT_EQ(store_count(s), 40);
 	for (uint64_t i = 0; i < 40; i++) {
 		name[0] = (char)('A' + i);
-		EXPECT_EQ(drop(name, 1, i << 8), NOH_OK);
+		EXPECT_EQ(drop(name, 1, i << 48), NOH_OK);
 	}
 	store_close(s);
 }
@@ -258,7 +258,7 @@ static struct {
 static void one_blow(uint64_t dice)
 {
 	uint64_t which = dice % ADDRESSES;
-	uint64_t hash = which % 3 << 8 | which % 2;      /* six hashes in two shards */
+	uint64_t hash = which % 3 << 52 | which % 2 << 56;    /* six hashes in two shards */
 	char address[2] = { 'a', (char)('0' + which) }, image[64];
 	size_t len = dice >> 16 & 63;
 	void *copy;
@@ -305,7 +305,7 @@ static void four_threads_never_see_half_an_image(void)
 	EXPECT(load_relaxed(&hammer.loads) > 0);
 	for (uint64_t which = 0; which < ADDRESSES; which++) {
 		char address[2] = { 'a', (char)('0' + which) };
-		EXPECT_EQ(drop(address, 2, which % 3 << 8 | which % 2), NOH_OK);
+		EXPECT_EQ(drop(address, 2, which % 3 << 52 | which % 2 << 56), NOH_OK);
 		EXPECT(store_count(s) < ADDRESSES - which);
 	}
 	EXPECT_EQ(store_count(s), 0);

@@ -92,6 +92,47 @@ static void nothing_runs_between_passes(void)
 	noh_close(box);
 }
 
+static uint64_t told_now, told_wall;
+
+static int tell_time(noh_turn *t, const noh_msg *m)
+{
+	(void)m;
+	told_now = noh_now_ms(t);
+	told_wall = noh_wall_ms(t);
+	return NOH_OK;
+}
+
+static uint64_t wall_of(noh_box *box)
+{
+	EXPECT_EQ(noh_send(box, "a:x", LOOK, NULL, 0), NOH_OK);
+	EXPECT(step(box, 0) > 0);
+	EXPECT_EQ(told_now, load_relaxed(&hands.ns) / 1000000u);
+	return told_wall;
+}
+
+/* The system's clock is asked when the box starts, and then runs with the monotonic one. */
+static void wall_clock_time_does_not_jump_while_the_box_runs(void)
+{
+	noh_type type = a_type;
+	noh_options o = kit_options(1);
+	noh_box *box;
+
+	type.on_message = tell_time;
+	clock_virtual_init(&hands, UINT64_C(5000000));
+	box = kit_open(&o, TYPES(&type));
+	box->sched.clock = hands.clock;
+	store_relaxed(&hands.wall_ms, UINT64_C(1700000000100));
+	EXPECT_EQ(box_start_stepped(box), NOH_OK);
+	EXPECT_EQ(wall_of(box), UINT64_C(1700000000105));
+	store_relaxed(&hands.wall_ms, 7);
+	EXPECT_EQ(wall_of(box), UINT64_C(1700000000105));
+	clock_virtual_advance(&hands, UINT64_C(2500000));
+	EXPECT_EQ(wall_of(box), UINT64_C(1700000000107));
+	store_relaxed(&hands.wall_ms, UINT64_C(1) << 50);
+	EXPECT_EQ(wall_of(box), UINT64_C(1700000000107));
+	noh_close(box);
+}
+
 static void an_actor_that_floods_itself_does_not_starve_another(void)
 {
 	noh_type type = a_type;
@@ -344,6 +385,7 @@ static void one_message_wakes_a_sleeping_box_every_time(void)
 }
 
 TEST_MAIN(
+	TEST(wall_clock_time_does_not_jump_while_the_box_runs, "LC-18"),
 	TEST(nothing_runs_between_passes),
 	TEST(an_actor_that_floods_itself_does_not_starve_another),
 	TEST(a_pair_that_hands_messages_on_does_not_starve_another),

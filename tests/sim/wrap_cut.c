@@ -136,11 +136,33 @@ static void work_folding(struct run *r)
 
 /* ── and plainly ── */
 
+/* LMDB divides by the page size it finds there, whatever it is. persist/db_open.c looks first, and so do we:
+ * a cut may leave the very first write of a new file in pieces. */
+static bool head_is_whole(const char *image)
+{
+	struct { uint32_t magic, version; uint64_t address, map_bytes; uint32_t page; } head;
+	char file[4096];
+	int fd;
+	bool whole = true;
+
+	snprintf(file, sizeof file, "%s/data.mdb", image);
+	fd = open(file, O_RDONLY);
+	if (fd < 0)
+		return true;                     /* there is none: LMDB makes one */
+	if (pread(fd, &head, sizeof head, 16) == (ssize_t)sizeof head)
+		whole = head.page >= 512 && head.page <= 65536;
+	close(fd);
+	return whole;
+}
+
 static int open_env(struct run *r)
 {
 	MDB_txn *txn;
-	int rc = mdb_env_create(&r->env);
+	int rc;
 
+	if (!head_is_whole(r->image))
+		return MDB_INVALID;
+	rc = mdb_env_create(&r->env);
 	must(rc == 0);
 	mdb_env_set_mapsize(r->env, 16 << 20);
 	rc = mdb_env_open(r->env, r->image, r->plan->no_sync ? MDB_NOSYNC : 0, 0600);

@@ -12,7 +12,8 @@ const struct sim_actor sim_actors[ACTORS] = {
 };
 const char *const sim_kind_names[SIM_KINDS] = {
 	"add", "get", "read", "move", "credit", "via", "relay", "note", "ask", "answered", "arm", "tick",
-	"every", "beat", "quiet", "put", "del", "erase", "fail", "fail late", "set", "stop", "burst", "look"
+	"every", "beat", "quiet", "put", "del", "erase", "fail", "fail late", "set", "stop", "burst", "look",
+	"step", "refuse"
 };
 
 #define RETRIES 50                       /* two whose mailboxes are full of each other would go on for ever */
@@ -135,6 +136,19 @@ static int fail(struct doing *d)
 	return -1000000 - (int)sim->tip[d->a];
 }
 
+/* After all that is undone: what the state was before. */
+static int say_no(struct doing *d)
+{
+	uint32_t out[2] = { 1, sim->tip[d->a] };
+	struct sim_body b = { .amount = 7 };
+
+	change(d);
+	d->s->balance += 1000;
+	(void)put(d, &b, true);
+	(void)noh_schedule_once(d->t, K_TICK, 1);
+	return noh_refuse(d->t, out, sizeof out);
+}
+
 static int heard(struct doing *d, const noh_msg *m)      /* an answer to K_ASK */
 {
 	const uint32_t *in = m->body;
@@ -182,6 +196,8 @@ static int handle(struct doing *d, const noh_msg *m)
 		return answer(d, m);
 	if (m->kind == K_FAIL)
 		return fail(d);
+	if (m->kind == K_REFUSE)
+		return say_no(d);
 	change(d);
 	model_handles(d->a, d->v, b);
 	out.op = b->op;
@@ -193,6 +209,10 @@ static int handle(struct doing *d, const noh_msg *m)
 	case K_MOVE:
 		d->s->balance -= b->amount;
 		rc = tell(d, b->target, K_CREDIT, &out);
+		break;
+	case K_STEP:
+		if (sim_actors[d->a].type == ACC && b->target < 2)
+			d->s->balance += b->target ? b->amount : -(int64_t)b->amount;
 		break;
 	case K_CREDIT:
 		d->s->balance += b->amount;
@@ -237,7 +257,8 @@ static int handle(struct doing *d, const noh_msg *m)
 		d->s->balance += 1000;
 		(void)put(d, b, true);
 		(void)noh_schedule_once(d->t, K_TICK, 1);
-		(void)tell(d, b->target, K_NOTE, &out);
+		if (!sim->several[b->op].count)
+			(void)tell(d, b->target, K_NOTE, &out);
 		(void)answer(d, m);
 		return noh_fail(d->t, "as asked");
 	}

@@ -194,6 +194,8 @@ void client_act(void)
 		k = K_ADD;
 	else if ((sim->plan.faults & F_TIGHT) && sim_one_in(3))
 		k = K_BURST;
+	else if (wants(K_STEP) && sim_one_in(8))
+		k = K_STEP;
 	if ((sim->plan.faults & F_EVICT) && sim_one_in(6)) {
 		deactivate(sim_below(ACTORS));
 		return;
@@ -208,6 +210,8 @@ void client_act(void)
 	case K_GET: call(K_GET, durable, 0, 0); break;
 	case K_READ: case K_TICK: case K_BEAT: read_now(8 + sim_below(4)); break;
 	case K_FAIL: call(K_FAIL, durable, 0, 0); break;
+	case K_REFUSE: call(K_REFUSE, durable, 0, 0); break;
+	case K_STEP: several_call(new_op(K_STEP, sim_below(6))); break;
 	case K_SET: call(K_SET, 8, 0, sim_below(100)); break;
 	case K_STOP: call(K_STOP, durable, 0, 0); break;
 	case K_LOOK: case K_RELAY: call(K_LOOK, VOL_FIRST + sim_below(2), 0, 0); break;

@@ -149,6 +149,10 @@ void model_handles(unsigned a, uint32_t v, const struct sim_body *b)
 		add_cause(v, sim->message[b->uid].sent_by);
 		return;
 	}
+	if (sim->several[b->op].count) {
+		several_version(b->op, v);
+		return;
+	}
 	uint32_t key = sim->op[b->op].key;
 
 	if (model_with_key(at->parent, key))
@@ -197,7 +201,7 @@ void model_unrecorded(const char *address)
 
 void model_leave(unsigned a, uint32_t v, int rc, const struct sim_state *s)
 {
-	bool ok = rc >= 0 && rc != NOH_FULL;
+	bool ok = rc >= 0 && rc != NOH_FULL && rc != NOH_REFUSED;
 
 	sim->busy[a] = false;
 	turn[a].made = ok ? v : 0;
@@ -320,6 +324,12 @@ void model_answer(uint32_t number, int status, const void *answer, size_t len)
 	if (status == NOH_OK) {
 		o->state = OP_OK;
 		check_ok(number, answer, len);
+	} else if (status == NOH_REFUSED) {
+		o->state = OP_REFUSED;
+		if (len != 8)
+			sim_violation("op %u is refused with an answer that nobody gave", number);
+		if (!o->at_memory)
+			model_shown(((const uint32_t *)answer)[1], "a refusal");
 	} else if (status <= -CODE_BASE) {
 		o->state = OP_REFUSED;
 		if (!o->at_memory)
@@ -389,6 +399,7 @@ void model_finished(void)
 	int64_t sum = 0;
 
 	why_not_quiet();
+	several_check(sim->tip, "at the end");
 	for (unsigned a = 0; a < ACTORS; a++)
 		if (sim_actors[a].type == ACC)
 			sum += sim->version[sim->tip[a]].balance;

@@ -1,7 +1,8 @@
 /* tests/sim/box/sim.h - a whole box from one seed: one thread, a virtual clock, a disk that forgets.
  *
  * Read in this order: sim.h, model.c and recovery.c (what must hold), actors.c (who runs in the box),
- * clients.c (who calls it), world.c (clock, disk, crashes), steps.c (who goes next), sim_main.c.
+ * clients.c and several.c (who calls it), scanner.c (who lists it), world.c (clock, disk, crashes), steps.c (who
+ * goes next), sim_main.c.
  *
  * Owns     everything, in one struct: a seed begins with all of it zeroed.
  * Threads  one.
@@ -29,6 +30,7 @@ static inline bool is_durable(unsigned a) { return sim_actors[a].type != VOL; }
 enum sim_kind {
 	K_ADD, K_GET, K_READ, K_MOVE, K_CREDIT, K_VIA, K_RELAY, K_NOTE, K_ASK, K_ANSWERED, K_ARM, K_TICK,
 	K_EVERY, K_BEAT, K_QUIET, K_PUT, K_DEL, K_ERASE, K_FAIL, K_FAIL_LATE, K_SET, K_STOP, K_BURST, K_LOOK,
+	K_STEP, K_REFUSE,
 	SIM_KINDS
 };
 extern const char *const sim_kind_names[SIM_KINDS];
@@ -78,6 +80,11 @@ struct op {
 	uint32_t floor;          /* what its actor had shown when it was sent                  */
 	uint64_t at_ns;
 };
+enum { SEVERAL = 5 };
+struct sim_several {             /* of an op that is a step over several actors; count 0: it is not */
+	uint8_t  count, actor[SEVERAL];
+	uint32_t version[SEVERAL];
+};
 struct key {                     /* of an idempotent add; key 0 is none */
 	uint8_t  actor;
 	uint32_t uid, op, amount, shown;        /* shown: the version that was answered at disk */
@@ -96,13 +103,23 @@ struct plan {
 	uint32_t ring_bytes;
 };
 
+struct sim_scan {
+	uint64_t cursor;
+	bool     under_way;
+	bool     there[ACTORS];          /* it exists                                                  */
+	uint64_t born_due[ACTORS];       /* since when that is on disk, or that it does not            */
+	bool     steady[ACTORS], ever[ACTORS];  /* it existed all the time since the scan began, ever  */
+	bool     now[ACTORS];            /* told by this call                                          */
+	uint32_t told[ACTORS];
+};
+
 struct sleeper { bool asleep, no_room; uint64_t wake_ns; uint32_t event; };
 
 struct sim_seen {                /* how often what happened: what stays at 0 was not tested */
 	uint64_t seeds, steps, ops, answers, refused, unknown, turns, versions, messages, crashes, kills,
 		 cuts, deep, eio, nospc, rot, rot_found, rot_image, rot_image_ends, twice, jumps, evictions, forced, folds, nested,
 		 torn, redelivered, keys_repeated, idem, ticks, beats, erased, coalesced_or_dropped, full,
-		 steals, failed_turns, reads, slept, clean_stops, virtual_ms;
+		 several_ok, several_undone, several_lost, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted;
 };
 
 struct only { long nest, faults; };      /* instead of what the plan draws, to make a finding smaller; -1 */
@@ -139,9 +156,12 @@ struct sim {
 	uint64_t clean[ACTORS];          /* what a copy of the disk recovered to                */
 	/* clients.c */
 	struct op op[OPS];
+	struct sim_several several[OPS];
 	struct key key[KEYS];
 	uint32_t ops, keys;
 	uint32_t erasing[ACTORS];        /* the op that does; 0: none under way */
+	/* scanner.c */
+	struct sim_scan scan;
 };
 extern struct sim *sim;
 extern struct sim_seen *seen;
@@ -200,6 +220,17 @@ void client_crashed(void);
 void client_end_schedules(void);
 unsigned client_waiting(void);
 void client_check_patience(uint64_t limit_ns);
+
+/* several.c */
+void several_call(uint32_t op);
+void several_version(uint32_t op, uint32_t v);          /* one of its actors has made it */
+void several_check(const uint32_t *of, const char *when);
+
+/* scanner.c */
+void scanner_recorded(const char *address, bool erased, uint64_t due);
+void scanner_recovered(const bool *there);
+void scanner_started(void);              /* after a crash, before anybody runs */
+void scanner_act(void);
 
 /* world.c */
 void world_begin(uint64_t seed, const char *dir);

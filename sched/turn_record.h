@@ -1,0 +1,28 @@
+/* sched/turn_record.h - what stands in the record of a turn (durable.c decides when, and where to).
+ *
+ * Owns     nothing but the worker's list of receivers.   Threads  the worker that runs the actor.
+ */
+#ifndef NOH_SCHED_TURN_RECORD_H
+#define NOH_SCHED_TURN_RECORD_H
+
+#include "core/record.h"
+#include "sched/durable.h"
+
+struct sink { uint8_t *at; size_t size; };       /* at NULL: only count */
+
+/* Decided once: a receiver may go at any moment. False: no memory. */
+bool turn_record_receivers(struct worker *w);
+
+/* All parts. key: of a step whose key is kept with this actor; else NULL. */
+void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_t tag, uint64_t seq,
+		     const struct durable_key *key);
+
+/* Name the messages: what was put into the record goes out in an envelope. False: no memory. */
+bool turn_record_wrap(struct worker *w, struct cell *c, uint64_t seq);
+
+/* For messages that end without an effect. */
+void turn_record_consumed(struct sink *k, const struct envelope *env);
+void turn_record_timers(struct sink *k, const struct noh_turn *t, const struct ext *x);
+bool turn_record_fired(const struct noh_turn *t);        /* by a schedule: used up with this turn */
+
+#endif

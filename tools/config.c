@@ -1,0 +1,169 @@
+/* tools/config.c - noh config show, check, doc: what the settings are, and whether a file is one. */
+#include "tools/config.h"
+
+#include "tools/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int help(void)
+{
+	printf("usage: noh config show [--json] [options of noh serve]\n"
+	       "       noh config check FILE\n"
+	       "       noh config doc\n\n"
+	       "show   every setting: its value and where it comes from; can be saved and used as a file\n"
+	       "check  read a configuration file and say what is wrong with it, line by line\n"
+	       "doc    docs/configuration.md, as this program would write it\n\n"
+	       "A value comes from the strongest of: default < configuration file < environment < flag.\n"
+	       "Exit code: 0 fine, 1 the file has errors, 2 wrong usage.\n");
+	return CLI_FINE;
+}
+
+void config_say(void *verb, bool is_wrong, const char *sentence)
+{
+	fprintf(stderr, "noh %s: %s%s\n", (const char *)verb, is_wrong ? "" : "warning: ", sentence);
+}
+
+/* ── show ── */
+
+static void show_line(const struct settings *s, enum setting_id id)
+{
+	const struct setting *t = &settings_table[id];
+	const char *text = settings_shown(s, id);
+	bool bare = *text && !text[strcspn(text, " \t\"#=[]\\")];
+	char line[2 * SETTINGS_VALUE_MAX + 128];
+	size_t at = 0;
+
+	/* Unset and secret ones are comments, so that the whole is a file that noh can read. */
+	at += (size_t)snprintf(line, sizeof line, "%s%s = %s", *text && !t->secret ? "" : "# ", t->key,
+			       bare || !*text || t->secret ? text : "\"");
+	for (const char *c = text; !bare && !t->secret && *c && at + 3 < sizeof line; c++) {
+		if (*c == '"' || *c == '\\')
+			line[at++] = '\\';
+		line[at++] = *c;
+	}
+	snprintf(line + at, sizeof line - at, "%s", *text && !bare && !t->secret ? "\"" : "");
+	printf("%-36s # %s\n", line, *text ? settings_origin(s, id) : "not set");
+}
+
+static void show(const struct settings *s)
+{
+	const char *section = "";
+
+	printf("# noh config show: effective settings and where each comes from\n");
+	printf("# configuration file: %s\n", s->config ? s->config : "none");
+	for (unsigned i = 0; i < SETTINGS; i++) {
+		if (strcmp(section, settings_table[i].section) != 0)
+			printf("\n[%s]\n", section = settings_table[i].section);
+		show_line(s, i);
+	}
+}
+
+static void text_field(const char *name, const char *text, const char *end)
+{
+	printf("\"%s\": ", name);
+	if (text)
+		cli_json_text(text, strlen(text));
+	else
+		printf("null");
+	printf("%s", end);
+}
+
+static void show_json(const struct settings *s)
+{
+	static const char *const origins[] = { "default", "file", "environment", "flag" };
+
+	printf("{\n  ");
+	text_field("config_file", s->config, ",\n  \"settings\": [\n");
+	for (unsigned i = 0; i < SETTINGS; i++) {
+		const struct setting *t = &settings_table[i];
+		const char *text = settings_shown(s, i);
+
+		printf("    { ");
+		text_field("section", t->section, ", ");
+		text_field("key", t->key, ", ");
+		text_field("value", *text ? text : NULL, ", ");
+		text_field("origin", origins[s->value[i].from], ", ");
+		text_field("where", settings_origin(s, i), ", ");
+		printf("\"restart\": %s }%s\n", t->restart ? "true" : "false", i + 1 < SETTINGS ? "," : "");
+	}
+	printf("  ]\n}\n");
+}
+
+static int show_main(struct cli_args *args)
+{
+	static const char *const own[] = { "json" };
+	struct settings s;
+	bool json = false;
+
+	settings_init(&s, config_say, "config show");
+	while (s.errors == 0 && cli_next(args)) {
+		if (!args->name)
+			settings_wrong(&s, "one word too many: \"%.60s\"", args->value);
+		else if (strcmp(args->name, "json") == 0)
+			json = true;
+		else if (!settings_flag(&s, args))
+			settings_unknown_flag(&s, "config", args->name, own, 1);
+	}
+	bool good = s.errors == 0 && settings_load(&s, environ);
+
+	if (good)
+		json ? show_json(&s) : show(&s);
+	settings_free(&s);
+	return good ? CLI_FINE : CLI_USAGE;
+}
+
+/* ── check ── */
+
+static void check_say(void *unused, bool is_wrong, const char *sentence)
+{
+	(void)unused;
+	printf("%s%s\n", is_wrong ? "" : "warning: ", sentence);
+}
+
+static int check_main_of(struct cli_args *args)
+{
+	struct settings s;
+	unsigned given = 0;
+	bool named = cli_next(args) && !args->name;
+	const char *path = args->value;
+
+	if (!named || cli_next(args)) {
+		fprintf(stderr, "noh config check: name one configuration file; usage: noh config check FILE\n");
+		return CLI_USAGE;
+	}
+	settings_init(&s, check_say, NULL);
+	bool good = settings_read_file(&s, path, true) && settings_check(&s);
+
+	for (unsigned i = 0; i < SETTINGS; i++)
+		given += settings_given(&s, i);
+	settings_free(&s);
+	if (good)
+		printf("%s: %u setting%s, all well\n", path, given, given == 1 ? "" : "s");
+	return good ? CLI_FINE : CLI_FAILED;
+}
+
+int config_main(int argc, char **argv)
+{
+	static const char *const verbs[] = { "show", "check", "doc" };
+	struct cli_args args = { .count = argc, .at = 2, .words = argv };
+	const char *verb = argc > 1 ? argv[1] : "";
+
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			return help();
+	if (strcmp(verb, "show") == 0)
+		return show_main(&args);
+	if (strcmp(verb, "check") == 0)
+		return check_main_of(&args);
+	if (strcmp(verb, "doc") == 0 && argc == 2) {
+		settings_print_page();
+		return CLI_FINE;
+	}
+	const char *near = *verb ? cli_nearest(verb, verbs, 3) : NULL;
+
+	fprintf(stderr, "noh config: %s%s%s\n", near ? "did you mean noh config " : "one of show, check FILE, doc",
+		near ? near : "", near ? "?" : "");
+	return CLI_USAGE;
+}

@@ -1,0 +1,268 @@
+/* tools/serve.c - noh serve: from settings to a box that listens. */
+#include "tools/serve.h"
+
+#include "noh_actors.h"
+#include "tools/config.h"
+#include "tools/crash.h"
+#include "tools/serve_in.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static int help(void)
+{
+	printf("usage: noh serve [options]\n\n"
+	       "Counters and inventory for every Redis client: INCR, GET, SET, INV.RESERVE ... An answer means that it is\n"
+	       "on disk. redis-cli -p 7411 is enough to try it.\n\n");
+	settings_print_help();
+	printf("\nEvery option is a setting of the configuration file and of the environment, too: noh config show.\n"
+	       "Signals: SIGTERM, Ctrl-C finish what was begun and stop; a second one ends at once; SIGHUP reads settings\n"
+	       "and users again.\n"
+	       "Exit code: 0 stopped, 1 failure, 2 wrong usage or settings, 75 try again later (directory in use, disk\n"
+	       "full, no memory).\n");
+	return CLI_FINE;
+}
+
+static bool is_volatile(const struct server *s)
+{
+	return strcmp(settings_text(&s->settings, SET_DURABILITY), "none") == 0;
+}
+
+static int failed(int rc)
+{
+	fprintf(stderr, "noh serve: %s\n", noh_why());
+	return rc == NOH_EINUSE || rc == NOH_ENOSPC || rc == NOH_ENOMEM ? CLI_TEMPORARY : CLI_FAILED;
+}
+
+/* ── before the box ── */
+
+/* Every connection is a file. What the system allows is taken; if that is too little, there are fewer. */
+static void fit_connections(struct server *s)
+{
+	enum { OWN_FILES = 128 };                /* segments, image, rings, listeners ... */
+	uint64_t wanted = settings_number(&s->settings, SET_MAX_CONNECTIONS), most;
+	struct rlimit files;
+
+	s->max_connections = wanted;
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == RLIM_INFINITY ||
+	    files.rlim_cur >= wanted + OWN_FILES)
+		return;
+	most = files.rlim_cur > 2 * OWN_FILES ? files.rlim_cur - OWN_FILES : files.rlim_cur / 2;
+	server_say(s, NOH_WARN, "%s connections (%s) need %llu open files, and this process may have %llu: %llu connections at "
+		   "most; raise ulimit -n or LimitNOFILE", settings_text(&s->settings, SET_MAX_CONNECTIONS),
+		   settings_origin(&s->settings, SET_MAX_CONNECTIONS), (unsigned long long)wanted + OWN_FILES,
+		   (unsigned long long)files.rlim_cur, (unsigned long long)most);
+	s->max_connections = most;
+}
+
+static bool may_listen_there(struct server *s)
+{
+	const char *address = settings_text(&s->settings, SET_BIND);
+
+	if (settings_number(&s->settings, SET_RESP_PORT) == 0 || settings_is_loopback(address) || server_has_accounts(s))
+		return true;
+	if (settings_number(&s->settings, SET_INSECURE)) {
+		server_say(s, NOH_WARN, "there are no users, and %s may be reached from elsewhere: whoever connects may do "
+			   "everything", address);
+		return true;
+	}
+	settings_wrong(&s->settings, "%s: %s may be reached from elsewhere, and there are no users; add one (noh user add "
+		       "NAME), or say --insecure", settings_origin(&s->settings, SET_BIND), address);
+	return false;
+}
+
+/* ── the box ── */
+
+static int open_box(struct server *s)
+{
+	const struct settings *set = &s->settings;
+	char head[4200];
+	const noh_options options = {
+		.workers = (unsigned)settings_number(set, SET_WORKERS),
+		.unpinned = !settings_number(set, SET_PIN),
+		.max_message = (uint32_t)settings_number(set, SET_MAX_MESSAGE),
+		.memory_budget = settings_number(set, SET_MEMORY),
+		.max_actors = settings_number(set, SET_MAX_ACTORS),
+		.slow_turn_ms = (uint32_t)settings_number(set, SET_SLOW_TURN),
+		.dir = is_volatile(s) ? NULL : settings_text(set, SET_DIR),
+		.journal_bytes = settings_number(set, SET_JOURNAL),
+		.idem_ms = settings_number(set, SET_IDEM_KEEP),
+		.idem_bytes = settings_number(set, SET_IDEM_BYTES),
+		.no_uring = strcmp(settings_text(set, SET_IO), "epoll") == 0,
+		.log = server_log,
+		.log_user = &s->log,
+	};
+	snprintf(head, sizeof head, "%s/noh.dir", settings_text(set, SET_DIR));
+	s->fresh = access(head, F_OK) != 0;
+	return noh_open(&s->box, &options);
+}
+
+/* The built-in types have good values of their own: only what somebody asked for changes them. */
+static int register_type(struct server *s, const noh_type *builtin)
+{
+	noh_type type = *builtin;
+
+	if (settings_given(&s->settings, SET_ACTOR_IDLE))
+		type.idle_timeout_ms = (uint32_t)settings_number(&s->settings, SET_ACTOR_IDLE);
+	if (settings_given(&s->settings, SET_ACTOR_MAILBOX))
+		type.mailbox_capacity = (uint32_t)settings_number(&s->settings, SET_ACTOR_MAILBOX);
+	return noh_register(s->box, &type);
+}
+
+/* The name of this server: what was given, or the directory's id, or one for this run. */
+static void name_node(struct server *s)
+{
+	const char *given = settings_text(&s->settings, SET_NODE_ID);
+	char path[4200], line[256];
+	uint64_t random = 0;
+	FILE *f;
+
+	snprintf(s->node_id, sizeof s->node_id, "%s", given);
+	if (*given)
+		return;
+	(void)!getrandom(&random, sizeof random, 0);
+	snprintf(s->node_id, sizeof s->node_id, "%016llx", (unsigned long long)random);
+	snprintf(path, sizeof path, "%s/noh.dir", settings_text(&s->settings, SET_DIR));
+	f = is_volatile(s) ? NULL : fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "id %16[0-9a-f]", s->node_id) == 1)
+			break;
+	if (f)
+		fclose(f);
+}
+
+/* What INFO and CONFIG GET tell: the settings of this run, and never a secret. */
+static void fill_info(struct server *s)
+{
+	static char names[SETTINGS][64];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < SETTINGS; i++) {
+		if (settings_table[i].secret || !settings_table[i].restart)
+			continue;                /* what a reload may change has no place in a table that is kept */
+		snprintf(names[i], sizeof names[i], "%s.%s", settings_table[i].section, settings_table[i].key);
+		s->info[n++] = names[i];
+		s->info[n++] = i == SET_NODE_ID ? s->node_id : settings_text(&s->settings, i);
+	}
+	s->info[n] = NULL;
+}
+
+static void on_shutdown(void *user)
+{
+	(void)user;
+	kill(getpid(), SIGTERM);                 /* as if from outside: the main thread waits for it */
+}
+
+static int start_listening(struct server *s)
+{
+	const struct settings *set = &s->settings;
+	const char *address = settings_text(set, SET_BIND);
+	uint64_t port = settings_number(set, SET_RESP_PORT);
+	const noh_listen_options options = {
+		.bind = strcmp(address, "localhost") == 0 ? "127.0.0.1" : address,
+		.resp_port = port ? (int)port : -1,
+		.unix_path = *settings_text(set, SET_UNIX) ? settings_text(set, SET_UNIX) : NULL,
+		.io = (int)settings_number(set, SET_IO),
+		.max_connections = (uint32_t)s->max_connections,
+		.max_args = (uint32_t)settings_number(set, SET_MAX_ARGS),
+		.max_arg_bytes = (uint32_t)settings_number(set, SET_MAX_ARG_BYTES),
+		.max_command_bytes = (uint32_t)settings_number(set, SET_MAX_COMMAND_BYTES),
+		.max_inline_bytes = (uint32_t)settings_number(set, SET_MAX_INLINE_BYTES),
+		.max_pipeline = (uint32_t)settings_number(set, SET_MAX_PIPELINE),
+		.max_output_bytes = (uint32_t)settings_number(set, SET_MAX_OUTPUT_BYTES),
+		.timeout_ms = (uint32_t)settings_number(set, SET_TIMEOUT),
+		.idle_ms = (uint32_t)settings_number(set, SET_IDLE),
+		.call_ms = (uint32_t)settings_number(set, SET_CALL),
+		.durability = strcmp(settings_text(set, SET_DURABILITY), "memory") == 0 ? NOH_MEMORY : NOH_DISK,
+		.may_shutdown = settings_number(set, SET_SHUTDOWN),
+		.on_shutdown = on_shutdown,
+		.info = s->info,
+		.user = s,
+	};
+	return noh_listen(s->box, &options);
+}
+
+static int start_box(struct server *s)
+{
+	int rc = open_box(s);
+
+	if (rc != NOH_OK)
+		return failed(rc);
+	crash_watch(s->box);
+	name_node(s);
+	fill_info(s);
+	rc = register_type(s, noh_counter_type());
+	if (rc == NOH_OK)
+		rc = register_type(s, noh_inventory_type());
+	if (rc == NOH_OK)
+		rc = start_listening(s);
+	if (rc == NOH_OK)
+		rc = server_apply_accounts(s);   /* before the first connection is served */
+	if (rc == NOH_OK)
+		rc = noh_start(s->box);
+	if (rc == NOH_OK)
+		return CLI_FINE;
+	rc = failed(rc);
+	crash_watch(NULL);
+	noh_close(s->box);
+	return rc;
+}
+
+/* ── the verb ── */
+
+static int serve(struct server *s)
+{
+	char why[1024];
+
+	server_log_open(s);
+	server_take_signals();
+	fit_connections(s);
+	accounts_path(&s->settings, s->users, sizeof s->users);
+	if (!server_read_accounts(s, why, sizeof why)) {
+		fprintf(stderr, "noh serve: %s\n", why);
+		return CLI_USAGE;
+	}
+	if (!may_listen_there(s))
+		return CLI_USAGE;
+	int code = start_box(s);
+
+	if (code != CLI_FINE)
+		return code;
+	server_banner(s);
+	server_notify("READY=1");
+	return server_run(s);
+}
+
+int serve_main(int argc, char **argv)
+{
+	struct cli_args args = { .count = argc, .at = 1, .words = argv };
+	static struct server s;
+	int code = CLI_USAGE;
+
+	s.began_ns = cli_now_ns();
+	settings_init(&s.settings, config_say, "serve");
+	while (s.settings.errors == 0 && cli_next(&args)) {
+		if (args.name && strcmp(args.name, "help") == 0) {
+			settings_free(&s.settings);
+			return help();
+		}
+		if (!args.name)
+			settings_wrong(&s.settings, "one word too many: \"%.60s\"; options begin with --", args.value);
+		else if (!settings_flag(&s.settings, &args))
+			settings_unknown_flag(&s.settings, "serve", args.name, NULL, 0);
+	}
+	if (s.settings.errors == 0 && settings_load(&s.settings, environ))
+		code = serve(&s);
+	accounts_free(&s.accounts);
+	settings_free(&s.settings);
+	return code;
+}

@@ -1,0 +1,7 @@
+/* tools/serve.h - noh serve: the server. */
+#ifndef NOH_TOOLS_SERVE_H
+#define NOH_TOOLS_SERVE_H
+
+int serve_main(int argc, char **argv);   /* the exit code; argv[0] is "serve" */
+
+#endif

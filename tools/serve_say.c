@@ -1,0 +1,214 @@
+/* tools/serve_say.c - what the server says: the banner on stdout, one line per event on stderr. */
+#include "tools/serve_in.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* ── the log ── */
+
+static const char *const level_names[] = { "debug", "info", "warn", "error" };
+
+void server_log_open(struct server *s)
+{
+	atomic_store(&s->log.level, (int)settings_number(&s->settings, SET_LOG_LEVEL));
+	s->log.json = settings_number(&s->settings, SET_LOG_FORMAT) == 1;
+	s->log.journal = getenv("JOURNAL_STREAM") != NULL && !isatty(STDERR_FILENO);
+}
+
+static size_t put_text(char *buf, size_t size, size_t at, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (at + n >= size)
+		n = size - 1 - at;
+	memcpy(buf + at, text, n);
+	return at + n;
+}
+
+/* The inside of a JSON string, or of one line: no byte of an actor's name can end it. */
+static size_t put_escaped(char *buf, size_t size, size_t at, const char *text, bool json)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c && at + 8 < size; c++) {
+		if (json && (*c == '"' || *c == '\\'))
+			at += (size_t)snprintf(buf + at, size - at, "\\%c", *c);
+		else if (*c < ' ' || *c == 0x7f || (json && *c > '~'))
+			at += (size_t)snprintf(buf + at, size - at, json ? "\\u%04x" : "\\x%02x", *c);
+		else
+			buf[at++] = (char)*c;
+	}
+	return at;
+}
+
+static void stamp(char *buf, size_t size)
+{
+	struct timespec now;
+	struct tm utc;
+	char date[32];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &utc));
+	snprintf(buf, size, "%s.%03ldZ", date, now.tv_nsec / 1000000);
+}
+
+/* One write a line, so that lines of several threads do not mix. */
+static void write_line(const struct server_log *log, int level, const char *actor, const char *text)
+{
+	static const int priority[] = { 7, 6, 4, 3 };      /* of syslog */
+	char line[4096], time_text[48], head[128];
+	size_t at = 0, room = sizeof line - 3;
+
+	level = level < NOH_DEBUG ? NOH_DEBUG : level > NOH_ERROR ? NOH_ERROR : level;
+	stamp(time_text, sizeof time_text);
+	if (log->json)
+		snprintf(head, sizeof head, "{\"time\":\"%s\",\"level\":\"%s\",\"actor\":\"", time_text,
+			 level_names[level]);
+	else if (log->journal)
+		snprintf(head, sizeof head, "<%d>", priority[level]);
+	else
+		snprintf(head, sizeof head, "%s %-5s ", time_text, level_names[level]);
+	at = put_text(line, room, at, head);
+	at = put_escaped(line, room, at, actor, log->json);
+	at = put_text(line, room, at, log->json ? "\",\"msg\":\"" : *actor ? ": " : "");
+	at = put_escaped(line, room, at, text, log->json);
+	at = put_text(line, sizeof line, at, log->json ? "\"}\n" : "\n");
+	(void)!write(STDERR_FILENO, line, at);
+}
+
+void server_log(void *user, int level, const char *actor, const char *line)
+{
+	const struct server_log *log = user;
+
+	if (level >= atomic_load_explicit(&log->level, memory_order_relaxed))
+		write_line(log, level, actor, line);
+}
+
+void server_say(struct server *s, int level, const char *format, ...)
+{
+	char text[2048];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	write_line(&s->log, level, "", text);
+}
+
+/* ── the banner ── */
+
+static void tell_data(const struct server *s, char *buf, size_t size)
+{
+	char number[32];
+	noh_box_stats stats;
+
+	if (settings_number(&s->settings, SET_DURABILITY) == 2)
+		snprintf(buf, size, "none: all is gone when the server ends");
+	else if (s->fresh)
+		snprintf(buf, size, "%s (new)", settings_text(&s->settings, SET_DIR));
+	else if (noh_get_stats(s->box, &stats) == NOH_OK)
+		snprintf(buf, size, "%s (%s actors stored)", settings_text(&s->settings, SET_DIR),
+			 cli_count(number, sizeof number, stats.stored));
+}
+
+static void tell_users(const struct server *s, char *buf, size_t size)
+{
+	if (s->accounts.count)
+		snprintf(buf, size, "%zu (%s)", s->accounts.count, s->users);
+	else if (s->accounts.present)
+		snprintf(buf, size, "%s has none: nobody may do anything; noh user add NAME", s->users);
+	else
+		snprintf(buf, size, "none: whoever connects may do everything; noh user add NAME");
+}
+
+static void tell_address(const struct server *s, char *buf, size_t size)
+{
+	const char *address = settings_text(&s->settings, SET_BIND);
+	bool six = strchr(address, ':') != NULL;
+
+	if (settings_number(&s->settings, SET_RESP_PORT) == 0)
+		snprintf(buf, size, "%s", settings_text(&s->settings, SET_UNIX));
+	else
+		snprintf(buf, size, "%s%s%s:%s%s%s", six ? "[" : "", address, six ? "]" : "",
+			 settings_text(&s->settings, SET_RESP_PORT), *settings_text(&s->settings, SET_UNIX) ? ", " : "",
+			 settings_text(&s->settings, SET_UNIX));
+}
+
+static void tell_try(const struct server *s)
+{
+	char how[4300];
+
+	if (settings_number(&s->settings, SET_RESP_PORT) == 0)
+		snprintf(how, sizeof how, "-s %s", settings_text(&s->settings, SET_UNIX));
+	else
+		snprintf(how, sizeof how, "-p %s", settings_text(&s->settings, SET_RESP_PORT));
+	if (server_has_accounts(s))
+		strcat(how, " --user NAME --pass TOKEN");
+	printf("\ntry         redis-cli %s INCR hits\n"
+	       "            redis-cli %s INV.RESTOCK sku-1 100\n"
+	       "            redis-cli %s INV.RESERVE sku-1 2 TTL 600 IDEM order-77\n"
+	       "            redis-cli %s INFO\n", how, how, how, how);
+}
+
+void server_banner(struct server *s)
+{
+	static const char *const meanings[] = { "disk: an answer means it is on disk",
+						"memory: an answer may be ahead of the disk",
+						"none: nothing is stored" };
+	char data[4300], users[4400], address[4300], took[32];
+	const char *meaning = meanings[settings_number(&s->settings, SET_DURABILITY)];
+	noh_net_stats net = { .io = "" };
+	noh_box_stats stats = { .workers = 0 };
+
+	noh_get_net_stats(s->box, &net);
+	noh_get_stats(s->box, &stats);
+	tell_data(s, data, sizeof data);
+	tell_users(s, users, sizeof users);
+	tell_address(s, address, sizeof address);
+	cli_time(took, sizeof took, (double)(cli_now_ns() - s->began_ns));
+	if (s->log.json || s->log.journal) {
+		server_say(s, NOH_INFO, "noh %s ready in %s; listens on %s; data %s; users %s; io %s; %u workers; "
+			   "durability %s", noh_version(), took, address, data, users, net.io, stats.workers, meaning);
+		return;
+	}
+	printf("noh %s\n"
+	       "  data        %s\n"
+	       "  listens     %s\n"
+	       "  users       %s\n"
+	       "  io          %s\n"
+	       "  workers     %u\n"
+	       "  durability  %s\n",
+	       noh_version(), data, address, users, net.io, stats.workers, meaning);
+	if (s->settings.config)
+		printf("  settings    %s\n", s->settings.config);
+	tell_try(s);
+	printf("\nready in %s; Ctrl-C stops it\n", took);
+	fflush(stdout);
+}
+
+/* ── the service manager: one datagram to $NOTIFY_SOCKET (a path, or @ and an abstract name) ── */
+
+void server_notify(const char *state)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t len = path ? strlen(path) : 0;
+
+	if (len < 2 || len >= sizeof to.sun_path || (path[0] != '/' && path[0] != '@'))
+		return;
+	memcpy(to.sun_path, path, len);
+	if (path[0] == '@')
+		to.sun_path[0] = 0;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
+		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+	close(fd);
+}
