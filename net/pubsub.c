@@ -446,17 +446,17 @@ uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, co
 	if (to.count == 0)
 		return 0;
 	write_event(text, NULL, e);
-	for (uint32_t i = 0; i < (s->workers + 63) / 64; i++)
+	for (uint32_t i = 0; i < (s->workers + 63) / 64; i++)            /* the others first: they may have to wake up */
 		for (uint64_t bits = to.bits[i]; bits; bits &= bits - 1) {
 			struct net *n = load_acquire(&s->nets[i * 64 + (uint32_t)__builtin_ctzll(bits)]);
 
 			if (text->failed)
 				add_relaxed(&n->pushes_dropped, 1);
-			else if (n == here)
-				publish_here(s, n, topic, text, e);
-			else
+			else if (n != here)
 				hand_over(s, n, text, e);
 		}
+	if (here && !text->failed && (to.bits[self / 64] >> self % 64 & 1))
+		publish_here(s, here, topic, text, e);
 	trim(text);
 	if (!here)
 		out_close(text);

@@ -242,16 +242,16 @@ static atomic_u32 stop;
 static struct topic_member *always;
 
 /* Whoever sits throughout is seen by every walk, exactly once. */
+struct reader { ck_epoch_record_t epoch; uint64_t walks; };     /* the epoch keeps its records */
+
 static void *look(void *arg)
 {
-	ck_epoch_record_t mine;
-	uint64_t *walks = arg;
+	struct reader *r = arg;
 
-	ck_epoch_register(&epoch, &mine, NULL);
 	while (!load_acquire(&stop)) {
 		struct topic *t;
 
-		epoch_enter(&mine);
+		epoch_enter(&r->epoch);
 		t = find("busy");
 		if (!t || seen(t, always) != 1) {
 			test_failed(__FILE__, __LINE__, "not seen exactly once");
@@ -259,10 +259,9 @@ static void *look(void *arg)
 		}
 		(void)find("other");
 		(void)topic_listeners(t ? t : find("busy"));
-		epoch_leave(&mine);
-		++*walks;
+		epoch_leave(&r->epoch);
+		r->walks++;
 	}
-	ck_epoch_unregister(&mine);
 	return NULL;
 }
 
@@ -274,7 +273,8 @@ static void free_member(ck_epoch_entry_t *e)
 static void readers_see_who_sits_throughout(void)
 {
 	pthread_t readers[2];
-	uint64_t walks[2] = { 0, 0 }, state = test_seed;
+	static struct reader by[2];
+	uint64_t state = test_seed;
 	struct topic_member *list[64] = { NULL };
 
 	open_all();
@@ -284,8 +284,11 @@ static void readers_see_who_sits_throughout(void)
 	EXPECT(topic_sit(&ts, &record, t, always));
 	topic_appear(&ts, always);
 	store_release(&stop, 0);
-	for (int i = 0; i < 2; i++)
-		EXPECT_EQ(pthread_create(&readers[i], NULL, look, &walks[i]), 0);
+	memset(by, 0, sizeof by);
+	for (int i = 0; i < 2; i++) {
+		ck_epoch_register(&epoch, &by[i].epoch, NULL);
+		EXPECT_EQ(pthread_create(&readers[i], NULL, look, &by[i]), 0);
+	}
 	for (int step = 0; step < 40000 && !load_acquire(&stop); step++) {
 		uint32_t i = (uint32_t)(test_random(&state) % 64);
 
@@ -306,7 +309,7 @@ static void readers_see_who_sits_throughout(void)
 	store_release(&stop, 1);
 	for (int i = 0; i < 2; i++)
 		pthread_join(readers[i], NULL);
-	EXPECT(walks[0] > 0 && walks[1] > 0);
+	EXPECT(by[0].walks > 0 && by[1].walks > 0);
 	for (int i = 0; i < 64; i++)
 		if (list[i]) {
 			topic_leave(&ts, &record, list[i]);
