@@ -142,6 +142,7 @@ int box_disk_open(noh_box *box, const noh_options *o)
 	s->notes = d->crashes.notes;
 	s->crashes = d->crashes.seen.count ? &d->crashes.seen : NULL;
 	d->keeper = (struct keeper){ .journal = d->journal, .db = d->db, .store = d->store,
+				     .fold_bytes = o->journal_bytes / 8 * 3,
 				     .clock = s->clock, .wall_ms = s->clock.wall_ms,
 				     .wall_arg = s->clock.arg };
 	return NOH_OK;
