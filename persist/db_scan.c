@@ -17,7 +17,7 @@ int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *af
 	struct reader *r;
 	MDB_cursor *c;
 	uint32_t first = out->count;
-	int rc = names_room(out, most) ? NOH_OK : error_set(NOH_ENOMEM, "no memory for a list of actors");
+	int rc;
 
 	*end = false;
 	memcpy(from, prefix, prefix_len);
@@ -26,8 +26,7 @@ int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *af
 		from[after_len] = 0;             /* the first key above it */
 		key.mv_size = after_len + 1;
 	}
-	if (rc == NOH_OK)
-		rc = reader_take(db, &r);
+	rc = reader_take(db, &r);
 	if (rc != NOH_OK)
 		return rc;
 	c = reader_cursor(db, r, TABLE_IMAGES);
@@ -42,6 +41,10 @@ int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *af
 						       out->list[out->count - 1].len) <= 0)) {
 			reader_give(r);
 			return db_damaged(db, TABLE_IMAGES, k, key.mv_size);
+		}
+		if (!names_room(out, 1)) {
+			rc = ENOMEM;
+			break;
 		}
 		names_put(out, k, key.mv_size, (struct name){ .flags = NAME_THERE | NAME_STORED | NAME_DURABLE });
 		rc = mdb_cursor_get(c, &key, &val, MDB_NEXT);

@@ -10,7 +10,7 @@
 enum { ADD, GET, ERASE, PUT, STOP, LOOK, TELL };
 
 static void (*looks)(noh_box *box);      /* LOOK: called inside the turn */
-enum { MOST = 20000, SOON = 20000 };
+enum { MOST = 20000, SOON = 60000 };     /* SOON: ms, far more than anything here takes */
 
 static inline int on_message(noh_turn *t, const noh_msg *m)
 {

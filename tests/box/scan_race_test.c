@@ -7,6 +7,12 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#ifdef NOH_SANITIZED
+enum { SCANS = 12, WORDS = 150 };        /* of one box; a life of the one that is killed */
+#else
+enum { SCANS = 40, WORDS = 600 };
+#endif
+
 /* ── in the midst of everything ── */
 
 /* 0 to 999 exist all the time, and are moved about; 1000 to 1999 come and go; 2000 on never are. */
@@ -72,8 +78,8 @@ static void a_scan_in_the_midst_of_everything_misses_nobody(void)
 	for (unsigned workers = 1; workers <= 2; workers++) {
 		noh_box *box = open_dir(fresh_dir(dir, sizeof dir), workers, types, TYPES_HERE);
 
-		stirred(box, 'c', 40);
-		stirred(box, 'v', 40);
+		stirred(box, 'c', SCANS);
+		stirred(box, 'v', SCANS);
 		fold(box);
 		scan_all(box, "c", 100, &told);
 		EXPECT_EQ(told.twice, 0);
@@ -90,7 +96,7 @@ static void a_scan_in_the_midst_of_everything_misses_nobody(void)
 	}
 	noh_box *box = open_plain(2);
 
-	stirred(box, 'c', 40);
+	stirred(box, 'c', SCANS);
 	shut(box);
 }
 
@@ -125,6 +131,15 @@ static uint64_t words_said(struct words *w)
 	return n;
 }
 
+struct saying { struct words *words; uint64_t upto; };
+
+static bool said_enough(void *arg)
+{
+	struct saying *s = arg;
+
+	return words_said(s->words) >= s->upto;
+}
+
 static void after_kill_9_it_tells_what_was_answered(void)
 {
 	struct words *words = mmap(NULL, sizeof *words, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -140,9 +155,7 @@ static void after_kill_9_it_tells_what_was_answered(void)
 			work_until_killed(dir, words, seed);
 			_exit(0);
 		}
-		for (int i = 0; i < 2000 && words_said(words) < from + 600; i++)
-			usleep(10000);
-		EXPECT(words_said(words) >= from + 600);
+		EXPECT(test_wait_until(said_enough, &(struct saying){ words, from + WORDS }, 6 * SOON));
 		EXPECT_EQ(kill(child, SIGKILL), 0);
 		EXPECT_EQ(waitpid(child, NULL, 0), child);
 
