@@ -1,4 +1,4 @@
-/* tests/e2e/flash_sale.c PORT UNITS CONNECTIONS - a flash sale from outside, by clients that never give up.
+/* tests/e2e/orders.c PORT UNITS CONNECTIONS - a flash sale from outside, by clients that never give up.
  *
  * Each connection takes the next order, reserves one unit and commits it, each with an idempotency key of the
  * order. Whatever happens to the connection or the server, it connects again and repeats the very same request
