@@ -4,6 +4,7 @@
  */
 #include "box/api.h"
 #include "sched/durable.h"
+#include "sched/events.h"
 #include "sched/image.h"
 
 #include <string.h>
@@ -253,6 +254,37 @@ int noh_send_wait(noh_box *box, const char *address, uint32_t kind, const void *
 		return rc;
 	return api_send_until(box, address, &(struct outgoing){ kind, body, len, 0, NULL },
 			      api_until_ns(box, timeout_ms));
+}
+
+/* What the actor of a personal channel refuses is the result; else how many others heard it, and him. */
+int noh_publish_to(noh_box *box, const char *channel, const void *body, size_t len)
+{
+	char address[ADDRESS_MAX + 1];
+	size_t channel_len = channel ? strlen(channel) : 0, address_len;
+	bool personal;
+	uint64_t heard;
+	struct port *p;
+	uint32_t kind;
+	int rc = api_running(box);
+
+	if (rc == NOH_OK)
+		rc = events_check(channel, channel_len);
+	if (rc == NOH_OK && len > box->sched.max_message)
+		rc = error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len, box->sched.max_message);
+	if (rc != NOH_OK)
+		return rc;
+	personal = events_personal(&box->sched, channel, channel_len, address, &address_len, &kind);
+	if (personal) {
+		rc = api_send(box, address, &(struct outgoing){ kind, body, len, 0, NULL });
+		if (rc != NOH_OK)
+			return rc == NOH_FULL ? error_set(NOH_EFAILED, "the mailbox of %s is full", address) : rc;
+	}
+	p = api_port(box);
+	if (!p)
+		return NOH_ESTOPPED;
+	heard = events_publish(p, &(struct event){ channel, channel_len, body, len, 0 }) + personal;
+	sched_port_done(p);
+	return heard < INT32_MAX ? (int)heard : INT32_MAX;
 }
 
 /* ── actors as such ── */

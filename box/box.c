@@ -1,5 +1,6 @@
 /* box/box.c - the order of opening, starting, stopping and closing. */
 #include "box/box.h"
+#include "sched/events.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -142,6 +143,36 @@ int box_open(noh_box **out, const noh_options *options, const struct box_seams *
 
 /* ── types ── */
 
+static int check_topics(const noh_type *t)
+{
+	uint32_t personal = 0;
+
+	if (t->topic_count && !t->topics)
+		return error_set(NOH_EINVAL, "type %s: topic_count without topics", t->name);
+	if (t->topic_count > EVENTS_TOPICS_MAX)
+		return error_set(NOH_EINVAL, "type %s: %u topics: at most %d", t->name, t->topic_count,
+				 EVENTS_TOPICS_MAX);
+	for (uint32_t i = 0; i < t->topic_count; i++) {
+		size_t len = t->topics[i].channel ? strlen(t->topics[i].channel) : 0;
+
+		if (len == 0 || len > CHANNEL_MAX)
+			return error_set(NOH_EINVAL, "type %s: topic %u: a channel has 1 to %d bytes", t->name, i,
+					 CHANNEL_MAX);
+		for (uint32_t j = 0; j < i; j++)
+			if (strcmp(t->topics[j].channel, t->topics[i].channel) == 0)
+				return error_set(NOH_EINVAL, "type %s: topic %s stands there twice", t->name,
+						 t->topics[i].channel);
+		if (t->kinds && t->topics[i].kind >= t->kind_count)
+			return error_set(NOH_EINVAL, "type %s: topic %s comes as kind %u: it has %u", t->name,
+					 t->topics[i].channel, t->topics[i].kind, t->kind_count);
+	}
+	for (uint32_t i = 0; i < t->kind_count; i++)
+		personal += (t->kinds[i].flags & NOH_KIND_PERSONAL) != 0;
+	if (personal > 1)
+		return error_set(NOH_EINVAL, "type %s: %u kinds are NOH_KIND_PERSONAL: one can be", t->name, personal);
+	return NOH_OK;
+}
+
 static int check_type(const noh_type *t)
 {
 	size_t len = t && t->name ? strlen(t->name) : 0;
@@ -162,7 +193,7 @@ static int check_type(const noh_type *t)
 		if ((t->kinds[i].flags & NOH_KIND_COALESCE) && !t->kinds[i].coalesce)
 			return error_set(NOH_EINVAL, "type %s: kind %u coalesces but has no coalesce()",
 					 t->name, i);
-	return NOH_OK;
+	return check_topics(t);
 }
 
 static int batch_of_one(noh_turn *turn, const noh_msg *msg)
@@ -183,7 +214,10 @@ static void set_type(struct sched *s, struct type *t, const noh_type *pub)
 	t->half = t->capacity / 2;
 	t->hard = t->capacity * HARD_FACTOR;
 	t->idle_ds = idle == NOH_NEVER ? UINT32_MAX : (idle + 99) / 100 + 1;
+	t->personal = -1;
 	for (uint32_t i = 0; i < pub->kind_count; i++) {
+		if (pub->kinds[i].flags & NOH_KIND_PERSONAL)
+			t->personal = (int32_t)i;
 		t->reads |= (pub->kinds[i].flags & NOH_KIND_READ) != 0;
 		t->coalesces |= (pub->kinds[i].flags & NOH_KIND_COALESCE) != 0;
 	}
@@ -419,6 +453,7 @@ void noh_close(noh_box *box)
 	}
 	sched_close(&box->sched);
 	box_net_close(box);
+	topics_close(&box->sched.topics);
 	box_disk_close(box);
 	store_close(box->store);
 	marks_close(&box->marks);

@@ -27,6 +27,7 @@
 #define IN_STORAGE (UINT64_C(1) << 63)
 #define LIMIT 100
 #define LIMIT_MOST 10000
+#define LOOKS 8                  /* times the limit are looked at in memory, if most are LMDB's to give */
 #define LINES_MOST 16384         /* of the directory, in one call */
 #define STOP_AT 64               /* one address in so many is a place to stop at: different scans share marks */
 #define STOP_MOST 256            /* but not further than this                                                */
@@ -35,7 +36,8 @@ struct scan {
 	noh_box        *box;
 	struct port    *port;
 	struct type    *only;          /* NULL: all */
-	uint32_t        limit, looked;
+	uint32_t        limit;
+	uint32_t        looked, chosen;        /* so far: of names, and of these to be given */
 	uint64_t        due;
 	struct names    names;
 	noh_scan_fn    *each;
@@ -88,19 +90,19 @@ static bool collect(struct scan *x, uint64_t from, uint64_t last)
 	       (!box->disk.store || store_window(box->disk.store, from, last, &x->names));
 }
 
-/* Windows, until enough was looked at or read. */
-static int collect_some(struct scan *x, uint64_t *pos)
+/* Windows, until enough was found or read. */
+static int collect_some(struct scan *x, uint64_t *pos, uint64_t *read)
 {
+	uint32_t enough = x->looked + x->limit - x->chosen;
 	noh_box *box = x->box;
-	uint64_t read = 0;
 
-	while (*pos < WINDOWS_END && x->names.count < x->limit && read < LINES_MOST) {
+	while (*pos < WINDOWS_END && x->names.count < enough && *read < LINES_MOST) {
 		uint64_t from = *pos << 20, left = WINDOWS_OF_TABLE - *pos % WINDOWS_OF_TABLE, width = left, lines;
 		uint64_t near = scan_near(&box->sched, from, &lines) + store_near(box->store, from) +
 				(box->disk.store ? store_near(box->disk.store, from) : 0);
-		uint64_t want = x->limit - x->names.count;
+		uint64_t want = enough - x->names.count;
 
-		read += 1 + lines;
+		*read += 1 + lines;
 		if (near > 2 * want)
 			width = WINDOWS_OF_TABLE / near * want;
 		if (width > left)
@@ -117,13 +119,13 @@ static int settle(struct scan *x)
 {
 	struct names *n = &x->names;
 
-	names_sort(n);
-	for (uint32_t i = 0, first = 0; i < n->count; i++) {
+	names_sort(n, x->looked);
+	for (uint32_t i = x->looked, first = i; i < n->count; i++) {
 		struct address a;
 		struct type *t = type_of(x, i, &a);
 
 		raise_due(x, n->list[i].due);
-		if (i && names_same(n, first, i)) {
+		if (i > first && names_same(n, first, i)) {
 			n->list[i].flags = 0;
 			continue;
 		}
@@ -135,27 +137,35 @@ static int settle(struct scan *x)
 		if (t && t->durable && store_disk_is_folded(x->box->disk.store, n->list[i].due))
 			n->list[i].flags = (n->list[i].flags | NAME_STORED) & (uint16_t)~NAME_REBORN;
 	}
-	return x->box->disk.db ? db_mark_stored(x->box->disk.db, n) : NOH_OK;
+	return x->box->disk.db ? db_mark_stored(x->box->disk.db, n, x->looked) : NOH_OK;
+}
+
+static void choose(struct scan *x)
+{
+	for (; x->looked < x->names.count; x->looked++) {
+		uint16_t flags = x->names.list[x->looked].flags;
+
+		if ((flags & NAME_THERE) && ((flags & NAME_REBORN) || !(flags & NAME_STORED))) {
+			x->names.list[x->looked].flags |= NAME_CHOSEN;
+			x->chosen++;
+		}
+	}
 }
 
 static int scan_memory(struct scan *x, uint64_t *pos)
 {
-	uint64_t to = *pos;
-	int rc = collect_some(x, &to);
+	uint64_t read = 0;
+	int rc = NOH_OK;
 
-	if (rc == NOH_OK)
-		rc = settle(x);
-	if (rc != NOH_OK)
-		return rc;
-	for (uint32_t i = 0; i < x->names.count; i++) {
-		uint16_t flags = x->names.list[i].flags;
-
-		if ((flags & NAME_THERE) && ((flags & NAME_REBORN) || !(flags & NAME_STORED)))
-			x->names.list[i].flags |= NAME_CHOSEN;
+	while (rc == NOH_OK && *pos < WINDOWS_END && x->chosen < x->limit && x->looked < LOOKS * x->limit &&
+	       read < LINES_MOST) {
+		rc = collect_some(x, pos, &read);
+		if (rc == NOH_OK)
+			rc = settle(x);
+		if (rc == NOH_OK)
+			choose(x);
 	}
-	x->looked = x->names.count;
-	*pos = to;
-	return NOH_OK;
+	return rc;
 }
 
 /* ── in LMDB ── */
@@ -198,7 +208,7 @@ static int rows(struct scan *x, const char *after, size_t after_len, bool *end)
 {
 	struct db *db = x->box->disk.db;
 	size_t used = x->names.used;
-	uint32_t want = x->looked < x->limit ? x->limit - x->looked : 1;
+	uint32_t want = x->limit - x->chosen;
 	char prefix[TYPE_NAME_MAX + 1] = "";
 	size_t prefix_len = 0;
 	uint64_t commits;
@@ -264,7 +274,7 @@ static int scan(struct scan *x, uint64_t *cursor)
 		if (rc != NOH_OK || *cursor < WINDOWS_END)
 			return rc;
 		*cursor = IN_STORAGE;
-		if (stored && x->looked >= x->limit)
+		if (stored && (x->chosen >= x->limit || x->looked >= LOOKS * x->limit))
 			return NOH_OK;
 	}
 	if (stored)

@@ -5,11 +5,10 @@
  * the receive buffer (turn in place); if it is busy, the message waits in its mailbox.
  */
 #include "box/api.h"
-#define part net_part
 #include "net/net.h"
-#undef part
 #include "sched/birth.h"
 #include "sched/durable.h"
+#include "sched/events.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -191,10 +190,10 @@ static void step_done(void *user, int status, const noh_part_answer *answers, si
 	uint32_t owner = token_worker(st->token);
 	struct net *n = load_acquire(&box->server->nets[owner]);
 	struct worker *self = sched_self();
-	struct net_part parts[NOH_STEP_PARTS];
+	struct reply_part parts[NOH_STEP_PARTS];
 
 	for (size_t i = 0; i < count; i++)
-		parts[i] = (struct net_part){ status < 0 && answers[i].status == NOH_OK ? status : answers[i].status,
+		parts[i] = (struct reply_part){ status < 0 && answers[i].status == NOH_OK ? status : answers[i].status,
 					      (uint32_t)answers[i].len, answers[i].body };
 	if (self && self->fixed.sched == &box->sched && self->fixed.index == owner)
 		net_answer_parts(n, st->token, 0, status, parts, (uint32_t)count);
@@ -327,13 +326,51 @@ static void door_log(void *arg, int level, const char *line)
 	sched_logf(&((noh_box *)arg)->sched, level, "", "%s", line);
 }
 
+static ck_epoch_record_t *door_epoch(void *arg, uint32_t worker)
+{
+	return &((noh_box *)arg)->sched.workers[worker].mine.port.epoch;
+}
+
+static void door_wake(void *arg, uint32_t worker)
+{
+	park_wake(&((noh_box *)arg)->sched.workers[worker].shared.park);
+}
+
+/* ── channels ── */
+
+static uint64_t door_publish(void *arg, uint32_t worker, const struct arg *channel, const struct arg *body)
+{
+	noh_box *box = arg;
+
+	return events_publish(&box->sched.workers[worker].mine.port,
+			      &(struct event){ channel->at, channel->len, body->at, body->len, 0 });
+}
+
+static bool door_personal(void *arg, const struct arg *channel, struct request *r)
+{
+	noh_box *box = arg;
+	size_t len;
+	char address[ADDRESS_MAX + 1];
+
+	if (!events_personal(&box->sched, channel->at, channel->len, address, &len, &r->kind))
+		return false;
+	memcpy((char *)(uintptr_t)r->id, address, len);
+	r->id_len = (uint32_t)len;
+	return true;
+}
+
+static uint64_t on_publish(void *arg, struct port *p, struct topic *topic, const struct event *e)
+{
+	return server_publish(((noh_box *)arg)->server, p->worker ? p->worker->fixed.index : UINT32_MAX, topic, e);
+}
+
 /* ── noh.h ── */
 
 int noh_listen(noh_box *box, const noh_listen_options *options)
 {
 	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_awaits,
-				 door_now_ns, door_wall_ms, door_log,
-				 &box->sched.durable };
+				 door_now_ns, door_wall_ms, door_log, &box->sched.durable, &box->sched.topics,
+				 door_epoch, door_publish, door_personal, door_wake };
 
 	if (load_relaxed(&box->phase) != BOX_OPEN)
 		return error_set(NOH_ESTOPPED, "noh_listen comes before noh_start");
@@ -375,7 +412,7 @@ void box_net_start(noh_box *box)
 	box->counter = sched_find_type(s, "counter", 7);
 	box->inventory = sched_find_type(s, "inventory", 9);
 	s->net = (struct sched_net){ box, on_open, on_read, on_write, on_submit, on_ready, on_pending, on_wait,
-				     on_idle, answer };
+				     on_idle, answer, on_publish };
 }
 
 void box_net_stop(noh_box *box)

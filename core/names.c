@@ -101,33 +101,36 @@ bool names_same(const struct names *n, uint32_t a, uint32_t b)
 }
 
 /* A heap sort: in place, and never worse than n log n. */
-static void sink(struct names *n, uint32_t at, uint32_t count)
+static void sink(const struct names *n, struct name *list, uint32_t at, uint32_t count)
 {
 	for (;;) {
 		uint32_t child = 2 * at + 1;
-		struct name swap = n->list[at];
+		struct name swap = list[at];
 
 		if (child >= count)
 			return;
-		if (child + 1 < count && compare(n, &n->list[child], &n->list[child + 1]) < 0)
+		if (child + 1 < count && compare(n, &list[child], &list[child + 1]) < 0)
 			child++;
-		if (compare(n, &swap, &n->list[child]) >= 0)
+		if (compare(n, &swap, &list[child]) >= 0)
 			return;
-		n->list[at] = n->list[child];
-		n->list[child] = swap;
+		list[at] = list[child];
+		list[child] = swap;
 		at = child;
 	}
 }
 
-void names_sort(struct names *n)
+void names_sort(struct names *n, uint32_t first)
 {
-	for (uint32_t i = n->count / 2; i-- > 0; )
-		sink(n, i, n->count);
-	for (uint32_t last = n->count; last-- > 1; ) {
-		struct name swap = n->list[0];
+	struct name *list = n->list + first;
+	uint32_t count = n->count - first;
 
-		n->list[0] = n->list[last];
-		n->list[last] = swap;
-		sink(n, 0, last);
+	for (uint32_t i = count / 2; i-- > 0; )
+		sink(n, list, i, count);
+	for (uint32_t last = count; last-- > 1; ) {
+		struct name swap = list[0];
+
+		list[0] = list[last];
+		list[last] = swap;
+		sink(n, list, 0, last);
 	}
 }

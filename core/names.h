@@ -39,8 +39,8 @@ uint32_t names_left(const struct names *n);              /* so many fit without 
 void names_put(struct names *n, const void *address, size_t len, struct name is);
 void names_free(struct names *n);
 
-/* By hash, then address, then `from`. */
-void names_sort(struct names *n);
+/* Those from the first-th on: by hash, then address, then `from`. */
+void names_sort(struct names *n, uint32_t first);
 bool names_same(const struct names *n, uint32_t a, uint32_t b);    /* one address? */
 
 static inline const char *names_at(const struct names *n, uint32_t i)

@@ -165,14 +165,16 @@ enum {
  *                    is handled (the latest of equals); the others are counted as coalesced, and
  *                    answered empty if somebody waits.
  *                    coalesce() reads both out of the body.
- * NOH_KIND_TIMER     sent by the actor's own schedule alone; from outside it is NOH_EKIND. */
+ * NOH_KIND_TIMER     sent by the actor's own schedule alone; from outside it is NOH_EKIND.
+ * NOH_KIND_PERSONAL  of one kind at most: what is published on the actor's personal channel comes as
+ *                    this kind (see noh_publish). */
 typedef struct noh_kind {
 	const char *name;
 	uint32_t    flags;
 	void      (*coalesce)(const void *body, size_t len, uint64_t *key, uint64_t *revision);
 } noh_kind;
 
-enum { NOH_KIND_READ = 1, NOH_KIND_COALESCE = 2, NOH_KIND_TIMER = 4 };
+enum { NOH_KIND_READ = 1, NOH_KIND_COALESCE = 2, NOH_KIND_TIMER = 4, NOH_KIND_PERSONAL = 8 };
 
 /* What happens to a message for a mailbox that holds its capacity already.
  *
@@ -197,6 +199,14 @@ typedef struct noh_migration {
 	uint32_t from;
 	int    (*migrate)(void *user, const void *old, size_t old_len, void *fresh, size_t *len);
 } noh_migration;
+
+/* A channel that every actor of a type listens to as long as it is active: what is published there comes
+ * as a message of this kind. Subscribed before on_activate runs. See noh_publish. */
+#define NOH_CHANNEL_MAX 512
+typedef struct noh_topic {
+	const char *channel;               /* 1 to NOH_CHANNEL_MAX bytes                         */
+	uint32_t    kind;
+} noh_topic;
 
 /* A turn is a transaction: what a hook changes (state, key-value part), sends, schedules and
  * answers takes effect when it returns NOH_OK, all together, and not at all when it returns
@@ -232,6 +242,9 @@ typedef struct noh_type {
 	uint64_t        schema;            /* any number that changes when the layout does       */
 	const noh_migration *migrations;   /* from older versions, one step each; kept           */
 	uint32_t        migration_count;
+
+	const noh_topic *topics;           /* subscribed to while active; kept; may be NULL      */
+	uint32_t        topic_count;       /* at most 1024                                       */
 } noh_type;
 
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
@@ -342,6 +355,13 @@ NOH_API int noh_step(noh_box *box, const noh_part *parts, size_t count, const no
 
 /* Block until everything that has happened so far is on disk. NOH_OK, NOH_ETIMEOUT, NOH_EDISK. */
 NOH_API int noh_sync(noh_box *box, uint32_t timeout_ms);
+
+/* Publish on a channel, now (in a turn: noh_publish). Returns how many got it: connected clients that have
+ * subscribed to the channel, those whose patterns match it, and active actors. Never waits for any of them.
+ * NOH_EINVAL (no such channel can be), NOH_ETOOBIG, NOH_ESTOPPED. On a personal channel (see noh_publish) it is
+ * noh_send to that actor as well; if that fails nobody gets it, and its code is the result, for a full mailbox
+ * NOH_EFAILED. */
+NOH_API int noh_publish_to(noh_box *box, const char *channel, const void *body, size_t len);
 
 /* The reference of an address. Makes room for the actor, but does not activate it. */
 NOH_API int noh_ref(noh_box *box, const char *address, noh_actor *ref);
@@ -462,6 +482,29 @@ NOH_API int noh_ask(noh_turn *turn, noh_actor to, uint32_t kind, const void *bod
 		    const noh_ask_options *options, uint64_t *ask);
 NOH_API int noh_ask_to(noh_turn *turn, const char *address, uint32_t kind, const void *body,
 		       size_t len, const noh_ask_options *options, uint64_t *ask);
+
+/* Publish on a channel. It takes effect with the turn, and at most once: a crash may lose it, but not before
+ * clients were told of what the turn did. Whoever has subscribed when the turn ends gets it, in the order
+ * published. Actors get it as a message of the kind they subscribed with; a mailbox that is full drops it by
+ * its type's mode (NOH_BLOCK: the event is dropped), counted as refused or dropped_oldest. Actors in storage
+ * do not get it, and are not woken.
+ *
+ * The personal channel of an actor is "actor.personal.{type}.{id}" (of several types that fit, the one with
+ * the longest name). What is published there is, besides, sent to that actor, like noh_tell_to, as its
+ * type's kind with NOH_KIND_PERSONAL: it wakes the actor, and is recorded as other messages are. A type
+ * without such a kind has no personal channels.
+ * NOH_OK, NOH_EINVAL (also inside a step over several actors), NOH_ETOOBIG, NOH_ENOMEM; on a personal channel
+ * what noh_tell_to returns. */
+NOH_API int noh_publish(noh_turn *turn, const char *channel, const void *body, size_t len);
+
+/* Listen to a channel, from the end of this turn until noh_unsubscribe or until this actor goes back to
+ * storage (so: do it in on_activate). With another kind: as that from now on. At most 1024 channels an actor.
+ * NOH_OK, NOH_EINVAL, NOH_EKIND, NOH_ENOMEM. Leaving a channel it does not listen to is NOH_OK. */
+NOH_API int noh_subscribe(noh_turn *turn, const char *channel, uint32_t kind);
+NOH_API int noh_unsubscribe(noh_turn *turn, const char *channel);
+
+/* The channel a message was published on; NULL: it was sent (so are those of the personal channel). */
+NOH_API const char *noh_channel(noh_turn *turn, const noh_msg *msg);
 
 /* Activate a child: an actor whose parent is this one (noh_parent; { 0 }: none, or it has been in
  * storage since). */
@@ -686,6 +729,9 @@ typedef struct noh_listen_options {
 					     further; 0: 4096                                       */
 	uint32_t    max_output_bytes;     /* not taken by the client; not read further beyond it, and closed
 					     if it does not take any for timeout_ms; 0: 16 MiB      */
+	uint32_t    max_subscriptions;    /* channels and patterns of a connection; 0: 10 000       */
+	uint32_t    max_subscriber_bytes; /* published to a client and not taken by it; beyond it the client is
+					     cut off; 0: 8 MiB                                      */
 	uint32_t    timeout_ms;           /* of a client that stops in the middle of something;
 					     0: 30 000                                              */
 	uint32_t    idle_ms;              /* of one that says nothing at all; 0: never              */
@@ -715,6 +761,8 @@ typedef struct noh_net_stats {
 	const char *io;                   /* "io_uring", "epoll"; "" if it does not listen          */
 	uint64_t connections, accepted, refused, closed_slow;
 	uint64_t commands, errors, bytes_in, bytes_out;
+	uint64_t pushed;                  /* messages of channels written to clients                */
+	uint64_t pushes_dropped;          /* not written: their worker was stuck, or no memory      */
 } noh_net_stats;
 NOH_API int noh_get_net_stats(noh_box *box, noh_net_stats *stats);
 

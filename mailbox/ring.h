@@ -46,7 +46,10 @@ struct envelope {
 	uint8_t  zero;
 	uint32_t zero2;
 };
-enum { ENVELOPE_MEMORY = 1 };           /* its answer need not wait for the disk               */
+enum {
+	ENVELOPE_MEMORY = 1,            /* its answer need not wait for the disk               */
+	ENVELOPE_TOPIC = 2,             /* published: behind the body, the channel and a NUL   */
+};
 
 static inline uint32_t msg_len(const struct msg *m)
 {

@@ -59,7 +59,7 @@ struct request {
 /* The answer of one of them: status is NOH_OK, NOH_REFUSED (then it is noh_refuse's) or why there is none; body is
  * aligned to 8. Without an answer it is empty, or a sentence about this very case (noh_fail's, or what noh_why
  * told). */
-struct part {
+struct reply_part {
 	int         status;
 	uint32_t    len;
 	const void *body;
@@ -68,7 +68,7 @@ struct part {
 /* Writes the whole reply. tag: whatever the command gave to call_actors; nothing else of the call is left.
  * Any part may have failed: out_status(o, part) writes its error. */
 struct tag { uint64_t a, b; };
-typedef void format_fn(struct out *o, const struct part *parts, uint32_t n, struct tag tag);
+typedef void format_fn(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag);
 
 struct out *call_out(struct call *c);
 void call_actors(struct call *c, const struct request *requests, uint32_t n, format_fn *format, struct tag tag);
@@ -81,7 +81,7 @@ void call_step(struct call *c, const struct request *requests, uint32_t n, forma
 void out_status(struct out *o, int status);
 
 /* The same of a part without an answer, with the sentence in its body, if it has one, instead of ours. */
-void out_part_status(struct out *o, const struct part *part);
+void out_part_status(struct out *o, const struct reply_part *part);
 
 noh_box *call_box(struct call *c);       /* for what never blocks and tells of no actor: noh_get_stats */
 

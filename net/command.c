@@ -144,6 +144,13 @@ void command_run(struct call *c)
 		return;
 	struct session *s = call_session(c);
 
+	if (__builtin_expect((s->channels | s->patterns) != 0, 0) && s->proto == 2 &&
+	    !(command->flags & COMMAND_LISTENER)) {
+		out_error(call_out(c), "Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+			  "are allowed in this context", command->name);
+		return;
+	}
+
 	c->command = s->last = command;
 	if (s->calls) {
 		atomic_u64 *calls = &s->calls[command_index(command)];
@@ -277,7 +284,7 @@ void requests_close(struct request *requests, uint32_t n, struct request *inside
 		mem_free(requests, (size_t)n * sizeof *requests);
 }
 
-bool out_failed(struct out *o, const struct part *parts, uint32_t n, uint32_t len)
+bool out_failed(struct out *o, const struct reply_part *parts, uint32_t n, uint32_t len)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		bool answered = parts[i].status == NOH_OK || parts[i].status == NOH_REFUSED;

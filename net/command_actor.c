@@ -116,7 +116,7 @@ static bool read_options(struct call *c, struct request *r)
 	return true;
 }
 
-static void format_ok(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_ok(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
 	if (parts[0].status == NOH_REFUSED)
@@ -126,7 +126,7 @@ static void format_ok(struct out *o, const struct part *parts, uint32_t n, struc
 }
 
 /* A refusal is an error to the client, with what the actor said, if that can be read. */
-static void format_answer(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_answer(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
 	if (parts[0].status == NOH_REFUSED)

@@ -39,6 +39,8 @@ static const struct setting settings[] = {
 	{ "noh-max-inline-bytes", NUMBER, AT(max_inline_bytes), NULL },
 	{ "noh-max-output-bytes", NUMBER, AT(max_output_bytes), NULL },
 	{ "noh-max-pipeline", NUMBER, AT(max_pipeline), NULL },
+	{ "noh-max-subscriber-bytes", NUMBER, AT(max_subscriber_bytes), NULL },
+	{ "noh-max-subscriptions", NUMBER, AT(max_subscriptions), NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 

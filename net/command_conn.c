@@ -7,12 +7,21 @@
 
 void cmd_ping(struct call *c)
 {
-	if (c->argc > 2)
+	struct session *s = call_session(c);
+
+	if (c->argc > 2) {
 		out_arity_error(call_out(c), c->command);
-	else if (c->argc == 2)
+	} else if (s->proto == 2 && (s->channels | s->patterns)) {     /* it expects nothing but arrays */
+		struct out *o = call_out(c);
+
+		out_array(o, 2);
+		out_text(o, "pong");
+		out_bulk(o, c->argc == 2 ? c->argv[1].at : "", c->argc == 2 ? c->argv[1].len : 0);
+	} else if (c->argc == 2) {
 		out_bulk(call_out(c), c->argv[1].at, c->argv[1].len);
-	else
+	} else {
 		out_simple(call_out(c), "PONG");
+	}
 }
 
 void cmd_echo(struct call *c)
@@ -29,6 +38,7 @@ void cmd_quit(struct call *c)
 void cmd_reset(struct call *c)
 {
 	session_reset(call_session(c));
+	net_unsubscribe_all(c->conn);
 	net_client_changed(c->conn);
 	call_out(c)->proto = 2;
 	out_simple(call_out(c), "RESET");

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* ── answers ──────────────────────────────────────────────────────────────────────────────────── */
-static void format_added(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_added(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_added *added = parts[0].body;
 
@@ -29,14 +29,14 @@ static void out_value(struct out *o, const noh_counter_value *v)
 		out_nil(o);
 }
 
-static void format_value(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_value(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
 	if (!out_failed(o, parts, n, sizeof(noh_counter_value)))
 		out_value(o, parts[0].body);
 }
 
-static void format_values(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_values(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
 	if (out_failed(o, parts, n, sizeof(noh_counter_value)))
@@ -48,7 +48,7 @@ static void format_values(struct out *o, const struct part *parts, uint32_t n, s
 
 enum { SET_OK, SET_OLD, SET_NUMBER };         /* tag.a: how SET and its kin answer */
 
-static void format_set(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_set(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_value *v = parts[0].body;
 
@@ -158,7 +158,7 @@ static int time_option(struct call *c, uint32_t *at, uint32_t *flags, int64_t *t
 }
 
 /* ── INCREX ───────────────────────────────────────────────────────────────────────────────────── */
-static void format_increx(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_increx(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_added *added = parts[0].body;
 
@@ -411,7 +411,7 @@ void cmd_mget(struct call *c)
 	call_keys(c, NOH_COUNTER_GET, c->argc - 1, NULL, format_values);
 }
 
-static void format_mset(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_mset(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	(void)tag;
 	if (!out_failed(o, parts, n, sizeof(noh_counter_value)))

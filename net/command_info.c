@@ -106,6 +106,8 @@ static void stats(struct report *r)
 	NUMBER("total_error_replies", r->net.errors);
 	NUMBER("client_output_buffer_limit_disconnections", r->net.closed_slow);
 	NUMBER("evicted_keys", 0);
+	NUMBER("pubsub_channels", net_topics(r->call->net, false));
+	NUMBER("pubsub_patterns", net_topics(r->call->net, true));
 }
 
 static void replication(struct report *r)

@@ -71,7 +71,7 @@ static bool read_amount(struct call *c, const struct arg *a, int64_t least, int6
 }
 
 /* ── stock ────────────────────────────────────────────────────────────────────────────────────── */
-static void format_stocked(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_stocked(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_stock *s = parts[0].body;
 
@@ -103,7 +103,7 @@ void cmd_inv_set(struct call *c)
 	stock(c, NOH_INVENTORY_SET, 0);
 }
 
-static void format_stock(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_stock(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_stock *s = parts[0].body;
 
@@ -137,7 +137,7 @@ static void out_reserved(struct out *o, const noh_inventory_reserved *r)
 	out_int(o, r->available);
 }
 
-static void format_reserved(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_reserved(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_reserved *r = parts[0].body;
 
@@ -201,7 +201,7 @@ void cmd_inv_reserve(struct call *c)
 }
 
 /* All of them were reserved, or none: then the one that stood in the way says why. */
-static void format_reserved_all(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_reserved_all(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_reserved *r;
 
@@ -277,7 +277,7 @@ void cmd_inv_reserveall(struct call *c)
 }
 
 /* ── commit, release ──────────────────────────────────────────────────────────────────────────── */
-static void format_ended(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_ended(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_ended *e = parts[0].body;
 
@@ -315,7 +315,7 @@ void cmd_inv_release(struct call *c)
 }
 
 /* ── holds ────────────────────────────────────────────────────────────────────────────────────── */
-static void format_holds(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_holds(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_inventory_holds *h = parts[0].body;
 	const noh_inventory_hold *hold;

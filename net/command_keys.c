@@ -1,7 +1,7 @@
 /* net/command_keys.c - keys as such: are they there, and for how long. */
 #include "net/command_counter.h"
 
-static void format_count(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_count(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	int64_t there = 0;
 
@@ -51,7 +51,7 @@ void cmd_del(struct call *c)
 		call_keys(c, NOH_COUNTER_DELETE, argc - 1, NULL, format_count);
 }
 
-static void format_type(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_type(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_value *v = parts[0].body;
 
@@ -68,7 +68,7 @@ void cmd_type(struct call *c)
 /* ── how long does it stay ────────────────────────────────────────────────────────────────────── */
 enum { LEFT_SECONDS, LEFT_MS, AT_SECONDS, AT_MS };
 
-static void format_times(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_times(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_times *t = parts[0].body;
 
@@ -107,7 +107,7 @@ void cmd_pexpiretime(struct call *c)
 }
 
 /* ── let it go away, or stay ──────────────────────────────────────────────────────────────────── */
-static void format_expired(struct out *o, const struct part *parts, uint32_t n, struct tag tag)
+static void format_expired(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
 	const noh_counter_times *t = parts[0].body;
 

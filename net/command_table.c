@@ -14,6 +14,8 @@
 #define AD COMMAND_ADMIN
 #define M  COMMAND_DENYOOM
 #define ID COMMAND_IDEM
+#define PS COMMAND_PUBSUB
+#define L  COMMAND_LISTENER
 #define KEY_NONE 0, 0, 0
 #define KEY_ONE  1, 1, 1
 #define KEYS_ALL 1, -1, 1
@@ -60,12 +62,12 @@ static const struct command table[] = {
 	ROW("hello", cmd_hello, -1, NOH_USER, F | NA, CONNECTION, KEY_NONE,
 	    "[protover [AUTH username password] [SETNAME name]]", "map: server, version, proto, id, mode, role, modules",
 	    "O(1)", "Choose RESP2 or RESP3, and log in with it."),
-	ROW("ping", cmd_ping, -1, NOH_USER, F, CONNECTION, KEY_NONE, "[message]", "PONG, or the message", "O(1)",
+	ROW("ping", cmd_ping, -1, NOH_USER, F | L, CONNECTION, KEY_NONE, "[message]", "PONG, or the message", "O(1)",
 	    "Is anybody there?"),
-	ROW("quit", cmd_quit, -1, NOH_USER, F | NA, CONNECTION, KEY_NONE, "", "OK", "O(1)",
+	ROW("quit", cmd_quit, -1, NOH_USER, F | NA | L, CONNECTION, KEY_NONE, "", "OK", "O(1)",
 	    "Answer, then close the connection."),
-	ROW("reset", cmd_reset, 1, NOH_USER, F | NA, CONNECTION, KEY_NONE, "", "RESET", "O(1)",
-	    "As if this connection had just been made: RESP2, no name, not logged in."),
+	ROW("reset", cmd_reset, 1, NOH_USER, F | NA | L, CONNECTION, KEY_NONE, "", "RESET", "O(1)",
+	    "As if this connection had just been made: RESP2, no name, no subscriptions, not logged in."),
 	ROW("select", cmd_select, 2, NOH_USER, F, CONNECTION, KEY_NONE, "index", "OK", "O(1)",
 	    "There is one database, 0."),
 
@@ -230,6 +232,35 @@ static const struct command table[] = {
 	    "at once."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F, ACTOR, KEY_NONE, "type:id",
 	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
+
+	/* ── publish and subscribe ── */
+	ROW("psubscribe", cmd_psubscribe, -2, NOH_USER, PS | L, PUBSUB, KEY_NONE, "pattern [pattern ...]",
+	    "a push for each: psubscribe, the pattern, how many subscriptions there are", "O(patterns)",
+	    "Listen to all channels whose names match: * ? [a-z] [^a-z] and \\x as elsewhere."),
+	ROW("publish", cmd_publish, 3, NOH_USER, PS | F, PUBSUB, KEY_NONE, "channel message",
+	    "integer: how many clients and actors got it", "O(listeners + patterns)",
+	    "Say something to all that listen to a channel now. On actor.personal.TYPE.ID it is sent to that actor, which is "
+	    "woken, and answered when its turn is recorded."),
+	PARENT("pubsub", NULL, -2, 4, PUBSUB, "subcommand", "", "Who listens to what."),
+	ROW("pubsub|channels", cmd_pubsub_channels, -2, NOH_USER, PS, PUBSUB, KEY_NONE, "[pattern]", "array of channels",
+	    "O(channels)", "Channels that clients or actors listen to."),
+	ROW("pubsub|help", cmd_pubsub_help, 2, NOH_USER, 0, PUBSUB, KEY_NONE, "", "array of lines", "O(1)",
+	    "The subcommands of PUBSUB."),
+	ROW("pubsub|numpat", cmd_pubsub_numpat, 2, NOH_USER, PS, PUBSUB, KEY_NONE, "", "integer", "O(1)",
+	    "How many different patterns clients listen to."),
+	ROW("pubsub|numsub", cmd_pubsub_numsub, -2, NOH_USER, PS, PUBSUB, KEY_NONE, "[channel ...]",
+	    "array: channel, listeners, channel, listeners ...", "O(channels named)",
+	    "How many clients and actors listen to channels."),
+	ROW("punsubscribe", cmd_punsubscribe, -1, NOH_USER, PS | L, PUBSUB, KEY_NONE, "[pattern ...]",
+	    "a push for each: punsubscribe, the pattern, how many subscriptions are left", "O(patterns)",
+	    "Listen to them no more; without an argument: to none."),
+	ROW("subscribe", cmd_subscribe, -2, NOH_USER, PS | L, PUBSUB, KEY_NONE, "channel [channel ...]",
+	    "a push for each: subscribe, the channel, how many subscriptions there are", "O(channels)",
+	    "Listen to channels. What is published comes as a push: message, the channel, the message. A RESP2 client that "
+	    "listens can only subscribe, unsubscribe, PING, QUIT and RESET."),
+	ROW("unsubscribe", cmd_unsubscribe, -1, NOH_USER, PS | L, PUBSUB, KEY_NONE, "[channel ...]",
+	    "a push for each: unsubscribe, the channel, how many subscriptions are left", "O(channels)",
+	    "Listen to them no more; without an argument: to none."),
 
 	/* ── transactions: not here ── */
 	ROW("multi", cmd_no_transactions, -1, NOH_USER, COMMAND_REFUSED, TRANSACTION, KEY_NONE, "", "", "O(1)", "Refused."),

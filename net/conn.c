@@ -174,6 +174,8 @@ static void bury(struct net *n, struct conn *c)
 	uint32_t number = c->socket.number;
 
 	n->partial -= c->partial_ms != 0;
+	if (c->subs)
+		pubsub_forget(n, c);
 	if (c->flags & CONN_DIRTY)
 		forget(n->dirty, &n->dirty_count, number);
 	if (c->flags & CONN_GATED)
@@ -220,7 +222,7 @@ void conns_close(struct net *n)
 
 static bool may_run(const struct net *n, const struct conn *c)
 {
-	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) &&
+	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) && c->steps == 0 &&
 	       c->waiting < n->o.max_pipeline && !conn_output_full(n, c);
 }
 
@@ -268,32 +270,39 @@ static const struct arg *arguments(struct net *n, struct conn *c, const char *by
 	return argv;
 }
 
-/* Where a command's reply goes is settled before it runs: behind those that wait, or straight out. A muted one
- * that comes by a slot is left out there; what came out meanwhile for commands before it stays. */
-struct before { size_t out; uint32_t first, last; };
-
-static struct before before_command(struct net *n, const struct conn *c)
+/* Where a command's reply goes is settled before it runs: behind those that wait, or straight out. What is written
+ * from here on is its own. */
+void conn_reply_from(struct net *n, struct conn *c)
 {
-	n->scratch.len = 0;
-	n->muting = c->session.reply == REPLY_OFF || c->session.reply == REPLY_SKIP;
-	return (struct before){ c->out.len, c->first, c->last };
+	n->reply_from = c->out.len;
+	n->first_before = c->first;
+	n->last_before = c->last;
 }
 
-/* A reply was written into the connection, into scratch, or will come by a slot. */
-static void after_command(struct net *n, struct conn *c, struct before before)
+static void before_command(struct net *n, struct conn *c)
 {
-	size_t out_before = before.out;
+	n->scratch.len = 0;
+	n->reply_due = 0;
+	n->muting = c->session.reply == REPLY_OFF || c->session.reply == REPLY_SKIP;
+	conn_reply_from(n, c);
+}
+
+/* A reply was written into the connection, into scratch, or will come by a slot. A muted one that comes by a slot is
+ * left out there; what came out meanwhile for commands before it stays. */
+static void after_command(struct net *n, struct conn *c)
+{
+	size_t out_before = n->reply_from;
 
 	n->muting = false;
 	if (session_mutes(&c->session)) {
-		if (!before.first)
+		if (!n->first_before)
 			conn_unwrite(c, out_before);
 		n->scratch.len = 0;
 	}
 	if (n->scratch.len || n->scratch.failed) {
 		if (n->scratch.failed || !slot_text(n, c))
 			conn_end(n, c);
-	} else if (c->out.len > out_before && !c->first && c->last == before.last) {
+	} else if (c->out.len > out_before && !c->first && c->last == n->last_before) {
 		if (c->out.bytes[out_before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, n->reply_due);
@@ -306,25 +315,27 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 {
 	struct arg few[ARGS_ON_STACK];
 	struct call call = { .net = n, .conn = c, .argc = c->reader.argc, .now_ms = n->wall_ms };
-	struct before before = before_command(n, c);
 
+	before_command(n, c);
 	call.argv = arguments(n, c, bytes, few);
 	count_one(&n->shown.counts.commands, 1);
+	n->running = c;
 	if (call.argv)
 		command_run(&call);
 	else
 		out_error(call_out(&call), "-OOM no memory for a command of %u arguments", call.argc);
-	after_command(n, c, before);
+	after_command(n, c);
+	pubsub_settle(n);
 }
 
 static void protocol_error(struct net *n, struct conn *c)
 {
 	struct call call = { .net = n, .conn = c };
-	struct before before = before_command(n, c);
 
+	before_command(n, c);
 	out_error(call_out(&call), "%s", c->reader.why);
 	c->session.closing = true;
-	after_command(n, c, before);
+	after_command(n, c);
 }
 
 /* Runs what is whole; returns how many bytes that took. cut: it stopped because it may not go on for now. */
@@ -416,12 +427,12 @@ void conn_run(struct net *n, struct conn *c)
 	size_t used = 0, before;
 	bool cut = true;
 
-	slot_deliver(n);                         /* requests may point into the input that is about to move */
+	request_deliver(n);                         /* requests may point into the input that is about to move */
 	if (c->in_len) {
 		do {                             /* delivered, they may be answered already: then there is room for more */
 			before = used;
 			used += run(n, c, c->in + used, c->in_len - used, &cut);
-			slot_deliver(n);
+			request_deliver(n);
 		} while (cut && used > before && may_run(n, c));
 		drop_input(c, used);
 		if (used)
@@ -474,7 +485,7 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 	count_one(&n->shown.counts.bytes_in, len);
 	c->active_ms = n->now_ms;
 	if (c->in_len || !may_run(n, c)) {
-		slot_deliver(n);
+		request_deliver(n);
 		if (!keep_input(c, bytes, len)) {
 			conn_end(n, c);
 			return;
@@ -513,7 +524,7 @@ static void on_sent(void *user, struct io_socket *s, bool ok)
 
 static void on_settle(void *user)
 {
-	slot_deliver(user);
+	request_deliver(user);
 }
 
 static void on_starved(void *user)
@@ -556,7 +567,7 @@ void conn_sweep(struct net *n)
 		if (too_slow(n, c)) {
 			count_one(&n->shown.counts.closed_slow, 1);
 			conn_end(n, c);
-		} else if (is_done(c) || (n->o.idle_ms && !c->first && !c->socket.sending &&
+		} else if (is_done(c) || (n->o.idle_ms && !c->first && !c->socket.sending && !c->subs &&
 					  n->now_ms - c->active_ms > n->o.idle_ms)) {
 			conn_end(n, c);
 		}

@@ -34,6 +34,7 @@ bool net_open(struct server *s, uint32_t worker)
 	option_limits(n);
 	pthread_mutex_init(&n->roll, NULL);
 	n->awaits = s->door.awaits(s->door.box, worker);
+	n->epoch = s->door.epoch(s->door.box, worker);
 	store_relaxed(n->awaits, UINT64_MAX);
 	store_relaxed(&n->shown.idle, 1);
 	n->now_ms = s->door.now_ns(s->door.box) / 1000000u;
@@ -56,6 +57,7 @@ void net_close(struct net *n)
 {
 	if (n->io)
 		n->io->ops->close(n->io);
+	n->epoch = NULL;                 /* no thread runs any more */
 	conns_close(n);
 	slots_close(n);
 	for (struct late *l = load_relaxed(&n->late), *next; l; l = next) {
@@ -63,6 +65,9 @@ void net_close(struct net *n)
 		mem_free(l, sizeof *l + l->len);
 	}
 	out_close(&n->scratch);
+	out_close(&n->own);
+	out_close(&n->event);
+	out_close(&n->matched);
 	mem_free(n->argv, n->argv_room * sizeof *n->argv);
 	mem_free(n->calls, command_total() * sizeof *n->calls);
 	pthread_mutex_destroy(&n->roll);
@@ -81,7 +86,7 @@ static uint32_t retry_stalled(struct net *n)
 
 		if (!c || !(c->flags & CONN_STALLED))
 			continue;
-		done += slot_retry(n, c);
+		done += request_retry(n, c);
 		if (!(c->flags & CONN_STALLED))
 			conn_may_go_on(n, c);
 	}
@@ -109,7 +114,7 @@ uint32_t net_read(struct net *n)
 	if (n->backlog_count)
 		work += conn_run_backlog(n);
 	work += n->io->ops->poll(n->io);
-	slot_deliver(n);
+	request_deliver(n);
 	if (__builtin_expect(n->stalled != 0, 0))
 		work += retry_stalled(n);
 	if (n->now_ms >= n->sweep_ms)
@@ -145,7 +150,7 @@ uint32_t net_write(struct net *n)
 void net_submit(struct net *n)
 {
 	(void)n->io->ops->poll(n->io);
-	slot_deliver(n);
+	request_deliver(n);
 }
 
 bool net_pending(struct net *n)

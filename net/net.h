@@ -16,6 +16,7 @@
 #define NOH_NET_NET_H
 
 #include "core/atomic.h"
+#include "core/topics.h"
 #include "net/call.h"
 #include "net/io.h"
 #include "net/session.h"
@@ -59,6 +60,11 @@ struct net_door {
 	uint64_t (*wall_ms)(void *box);
 	void (*log)(void *box, int level, const char *line);
 	atomic_u64 *durable;               /* epoch: what is due by then is on disk                 */
+	struct topics *topics;
+	ck_epoch_record_t *(*epoch)(void *box, uint32_t worker);
+	uint64_t (*publish)(void *box, uint32_t worker, const struct arg *channel, const struct arg *body);
+	bool (*personal)(void *box, const struct arg *channel, struct request *r);   /* r->id: room for an address */
+	void (*wake)(void *box, uint32_t worker);
 };
 
 struct accounts {
@@ -105,6 +111,7 @@ struct conn {
 	uint32_t         flags;
 	uint32_t         first, last;      /* slots that wait, oldest first; 0: none                */
 	uint32_t         waiting;          /* how many                                              */
+	uint32_t         steps;            /* over several actors, under way: what comes next waits */
 	struct out       out;              /* written, not sent                                     */
 	size_t           released;         /* of it, what may leave                                 */
 	struct mark     *marks;            /* of the rest, what it waits for                        */
@@ -117,6 +124,8 @@ struct conn {
 	uint64_t         active_ms;        /* when it last said something                           */
 	uint64_t         took_ms;          /* when it last took something, or had nothing to take   */
 	uint64_t         partial_ms;       /* when the command began of which a part is here; 0: none */
+	struct subscriptions *subs;        /* pubsub.c; NULL: none                                  */
+	size_t           queued;           /* bytes of text that waits in its slots                 */
 	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
 	struct conn     *next_dead;
 	struct session   session;
@@ -138,21 +147,23 @@ struct asked {
 	bool       at_once;                /* does not wait for the disk                            */
 	bool       orphan;                 /* its client is gone                                    */
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
+	bool       step;                   /* over several actors: counted in its connection        */
 	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
 	uint32_t   index;
 	uint32_t   parts, missing;
 	uint64_t   until_ms;
-	struct part one;                   /* parts == 1; body: inside, or an allocation            */
+	struct reply_part one;                   /* parts == 1; body: inside, or an allocation            */
 	union {
 		uint64_t     inside[SLOT_INLINE / 8];
-		struct part *many;         /* parts != 1: their bodies are allocations              */
+		struct reply_part *many;         /* parts != 1: their bodies are allocations              */
 		struct out   text;
 	} u;
 };
 
 /* From another thread: an answer; or, without a token, something else this worker is to do. */
-enum { LATE_KILL = 0, LATE_OPTION = 1, LATE_RESET = 2 };       /* status: due is the client's id; the value */
+enum { LATE_KILL = 0, LATE_OPTION = 1, LATE_RESET = 2,         /* status: due is the client's id; the value */
+       LATE_EVENT = 3 };                                       /* and, above these 8 bits, the channel's length */
 struct late {
 	struct late *next;
 	uint64_t     token, due;
@@ -162,7 +173,7 @@ struct late {
 };
 
 struct net_counts {
-	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out;
+	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out, pushed;
 };
 
 struct net {
@@ -187,9 +198,16 @@ struct net {
 	uint32_t       arrival_count;
 	uint64_t       bytes[ARRIVAL_BYTES / 8];
 	uint32_t       bytes_used;
+	size_t         reply_from;         /* of the command that runs: conn_reply_from             */
+	uint32_t       first_before, last_before;
 	struct out     scratch;            /* a reply that has to wait its turn                     */
 	uint64_t       reply_due;          /* what the reply of the command that runs tells is on disk then */
 	bool           muting;             /* what the running command asks for is not to be answered */
+	ck_epoch_record_t *epoch;          /* the worker's; NULL: nobody reads topics any more      */
+	struct conn   *running;            /* whose command runs; NULL: none                        */
+	struct out     own;                /* pushes for it: they follow its reply                  */
+	uint64_t       own_due;
+	struct out     event, matched;     /* a message as it is pushed; the same for a pattern     */
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
@@ -208,6 +226,8 @@ struct net {
 		atomic_u32 idle;           /* no command waits, nothing is to be sent               */
 	} shown;
 	alignas(CACHE_LINE) atomic_ptr late;       /* struct late; any thread                       */
+	atomic_u64     late_event_bytes;           /* of them, what is to be pushed                 */
+	atomic_u64     pushes_dropped;             /* any thread                                    */
 };
 
 /* ── server.c ── */
@@ -234,21 +254,40 @@ void net_wake(struct net *n);
 #define TOKEN_NET (UINT64_C(1) << 63)
 static inline uint32_t token_worker(uint64_t token) { return (uint32_t)token >> 21 & 1023; }
 void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
-void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts, uint32_t count);
+void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts, uint32_t count);
 /* From another thread; true: wake the worker. Out of memory: the answer is lost, and TIMEOUT will tell. */
 bool net_answer_late(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
-bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct part *parts,
+bool net_answer_parts_late(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts,
 			   uint32_t count);
 uint32_t slot_take_late(struct net *n);
-void slot_deliver(struct net *n);                      /* what has arrived, to the door         */
-uint32_t slot_retry(struct net *n, struct conn *c);    /* what was held                         */
 bool slot_text(struct net *n, struct conn *c);         /* scratch becomes a reply that waits its turn */
 void slot_expire(struct net *n, struct conn *c);       /* who has waited too long               */
 void slot_abandon(struct net *n, struct conn *c);      /* its client is gone                    */
 void slot_expire_orphans(struct net *n);               /* nothing is on its way to the door     */
 void slot_write(struct net *n, struct conn *c);        /* replies that are ready, as far as they go in order */
+uint32_t slot_take(struct net *n, struct conn *c);     /* 0: no memory                          */
+void slot_give(struct net *n, uint32_t number);
+void slot_enqueue(struct net *n, struct conn *c, uint32_t number);     /* the last of its connection's */
+void slot_ready(struct net *n, uint32_t number);       /* its answer is there                   */
+uint64_t slot_token(struct net *n, uint32_t number);
+uint32_t slot_of(struct net *n, uint64_t token);       /* 0: nobody waits for it any more       */
 bool slots_open(struct net *n);
 void slots_close(struct net *n);
+
+bool net_push_late(struct net *n, struct late *l);     /* true: it was empty, so wake it        */
+
+/* ── pubsub.c ── */
+/* To all connections of all workers that have subscribed; self: the calling worker, UINT32_MAX: none. In an
+ * epoch section. topic: of the channel; NULL: there is none. Returns how many that are. */
+uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, const struct event *e);
+void pubsub_late(struct net *n, const struct late *l);
+void pubsub_settle(struct net *n);                     /* a command is over: what it pushed to its own client */
+void pubsub_forget(struct net *n, struct conn *c);     /* all its subscriptions                 */
+
+/* ── request.c ── */
+void request_deliver(struct net *n);                   /* what has arrived, to the door         */
+uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
+void request_abandon(struct net *n, struct conn *c);
 
 /* ── roll.c ── */
 void roll_kill(struct net *n, uint64_t id);
@@ -262,6 +301,7 @@ void option_late(struct net *n, const struct late *l);
 extern const struct io_handlers conn_handlers;
 struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen);     /* NULL: gone */
 void conn_run(struct net *n, struct conn *c);          /* commands out of its input, as long as it may */
+void conn_reply_from(struct net *n, struct conn *c);   /* those asked before were delivered in between */
 void conn_may_go_on(struct net *n, struct conn *c);    /* something it waited for has happened    */
 void conn_end(struct net *n, struct conn *c);          /* now */
 void conn_sweep(struct net *n);                        /* time-outs                              */

@@ -29,6 +29,8 @@ void option_defaults(noh_listen_options *o)
 	set_default(&o->max_inline_bytes, 64u << 10);
 	set_default(&o->max_pipeline, 4096);
 	set_default(&o->max_output_bytes, 16u << 20);
+	set_default(&o->max_subscriptions, 10000);
+	set_default(&o->max_subscriber_bytes, 8u << 20);
 	set_default(&o->timeout_ms, 30000);
 	set_default(&o->call_ms, 30000);
 }
@@ -51,6 +53,8 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "noh-max-inline-bytes", offsetof(noh_listen_options, max_inline_bytes) },
 	{ "noh-max-output-bytes", offsetof(noh_listen_options, max_output_bytes) },
 	{ "noh-max-pipeline", offsetof(noh_listen_options, max_pipeline) },
+	{ "noh-max-subscriber-bytes", offsetof(noh_listen_options, max_subscriber_bytes) },
+	{ "noh-max-subscriptions", offsetof(noh_listen_options, max_subscriptions) },
 };
 
 static void set_option(struct net *n, uint32_t which, uint32_t value)
@@ -73,6 +77,8 @@ static void reset_stats(struct net *n)
 	store_relaxed(&c->closed_slow, 0);
 	store_relaxed(&c->bytes_in, 0);
 	store_relaxed(&c->bytes_out, 0);
+	store_relaxed(&c->pushed, 0);
+	store_relaxed(&n->pushes_dropped, 0);
 }
 
 void option_late(struct net *n, const struct late *l)
@@ -86,6 +92,9 @@ void option_late(struct net *n, const struct late *l)
 		break;
 	case LATE_RESET:
 		reset_stats(n);
+		break;
+	case LATE_EVENT:
+		pubsub_late(n, l);
 		break;
 	}
 }

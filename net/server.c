@@ -330,4 +330,10 @@ void server_stats(struct server *s, noh_net_stats *stats)
 	SUM(errors);
 	SUM(bytes_in);
 	SUM(bytes_out);
+	SUM(pushed);
+	for (uint32_t i = 0; i < s->workers; i++) {
+		struct net *n = load_acquire(&s->nets[i]);
+
+		stats->pushes_dropped += n ? load_relaxed(&n->pushes_dropped) : 0;
+	}
 }

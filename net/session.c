@@ -40,7 +40,8 @@ bool session_mutes(struct session *s)
 void session_describe(const struct session *s, struct client *client)
 {
 	*client = (struct client){ .id = s->id, .since_ms = s->since_ms, .role = s->role, .proto = s->proto,
-				   .flag = 'N', .command = s->last ? s->last->name : "NULL" };
+				   .flag = s->channels + s->patterns ? 'P' : 'N', .channels = s->channels,
+				   .patterns = s->patterns, .command = s->last ? s->last->name : "NULL" };
 	memcpy(client->user, s->user, sizeof client->user);
 	memcpy(client->name, s->name, sizeof client->name);
 	memcpy(client->lib, s->lib, sizeof client->lib);

@@ -24,6 +24,7 @@ struct session {
 	uint8_t     proto;                        /* 2 or 3: of the replies to commands yet to come    */
 	uint8_t     reply;                        /* enum session_reply                                */
 	bool        closing;                      /* run no further command; close when this one's reply has left */
+	uint32_t    channels, patterns;           /* subscribed to                                     */
 	bool        no_evict, no_touch;           /* said, shown, and without effect                   */
 	char        user[SESSION_NAME_MAX + 1];   /* "default" if nobody in particular                 */
 	char        name[SESSION_NAME_MAX + 1];
@@ -96,6 +97,23 @@ uint64_t net_started_ms(struct net *n);                       /* wall-clock time
 uint64_t net_command_calls(struct net *n, uint32_t index);    /* sum of session.calls[index] of all workers */
 void net_reset_stats(struct net *n);                          /* CONFIG RESETSTAT: calls, and what is counted
 								 beside them; connections stay     */
+
+/* Publish to whoever has subscribed: how many get it. Requests made before have been delivered first. If the
+ * channel is the personal one of an actor: true, and *r is a REQUEST_SEND to it (room: CHANNEL_MAX bytes). */
+uint64_t net_publish(struct call *c, const struct arg *channel, const struct arg *body);
+bool net_personal(struct call *c, const struct arg *channel, char *room, struct request *r);
+
+/* Subscribe; what the client is told comes as a push, behind the reply, if there is one. false: no memory.
+ * Leave: channel NULL: all of them. Leave all of both kinds, in silence: RESET. */
+bool net_subscribe(struct call *c, bool pattern, const struct arg *name);
+void net_unsubscribe(struct call *c, bool pattern, const struct arg *name);
+void net_unsubscribe_all(struct conn *conn);
+
+/* Who listens: PUBSUB. each() ends it with false. */
+typedef bool channel_fn(void *user, const char *name, uint32_t len);
+void net_each_channel(struct net *n, channel_fn *each, void *user);
+uint64_t net_listeners(struct net *n, const struct arg *channel);
+uint64_t net_topics(struct net *n, bool pattern);             /* channels, or patterns, with listeners */
 
 /* SHUTDOWN: calls on_shutdown. The reply may be lost with the connection, as clients expect. */
 void net_shutdown(struct net *n);

@@ -41,7 +41,7 @@ void out_status(struct out *o, int status)
 		out_error(o, "-FAILED %s (%d)", noh_strerror(status), status);
 }
 
-void out_part_status(struct out *o, const struct part *part)
+void out_part_status(struct out *o, const struct reply_part *part)
 {
 	const char *text = words(part->status);
 	int first = 0;

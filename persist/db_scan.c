@@ -51,12 +51,12 @@ int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *af
 	return rc == MDB_NOTFOUND ? NOH_OK : db_error(db, rc, "reading");
 }
 
-int db_mark_stored(struct db *db, struct names *n)
+int db_mark_stored(struct db *db, struct names *n, uint32_t first)
 {
 	struct reader *r = NULL;
 	int rc = MDB_SUCCESS;
 
-	for (uint32_t i = 0; rc == MDB_SUCCESS && i < n->count; i++) {
+	for (uint32_t i = first; rc == MDB_SUCCESS && i < n->count; i++) {
 		MDB_val key = { n->list[i].len, (void *)(uintptr_t)names_at(n, i) }, val;
 
 		if ((n->list[i].flags & (NAME_THERE | NAME_DURABLE | NAME_STORED)) != (NAME_THERE | NAME_DURABLE))

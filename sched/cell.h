@@ -79,6 +79,8 @@ struct ext {
 	uint32_t         rests_on;        /* cell it is blocked on or waits for           */
 	noh_actor        parent;
 	struct redo     *redo, **redo_end;
+	struct subscription *subscriptions;        /* events.h; not stored                 */
+	uint32_t         subscription_count;
 	struct sysmsg   *goodbyes;        /* deactivate requests to answer at the end     */
 	struct sysmsg   *room_queue, **room_end;   /* who rests until there is room here  */
 	uint32_t         room_batch;      /* how many of them to wake at a time           */

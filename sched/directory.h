@@ -12,22 +12,12 @@
 
 #include "core/atomic.h"
 #include "core/buddy.h"
+#include "core/epoch.h"
 #include "core/ring_hash.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#if defined(__GNUC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#endif
-#include <ck_epoch.h>
-#if defined(__GNUC__)
-#pragma GCC diagnostic pop
-#endif
 
 /* An array is a power of two of entries: tag 32 | cell 32; 0: free; 1: was removed. Its memory is a
  * block of `arrays`, so all of them stand close together on huge pages. */
@@ -169,14 +159,5 @@ static inline bool directory_insert_new(struct directory_table *t, uint64_t hash
 	t->live++;
 	return true;
 }
-
-/* Epoch sections: what was reachable inside one is not freed before it ends. defer: call fn after
- * every section that is open now. poll: do so where it is time, on the record's own thread. */
-typedef void epoch_fn(ck_epoch_entry_t *e);
-void epoch_enter(ck_epoch_record_t *r);
-void epoch_leave(ck_epoch_record_t *r);
-void epoch_defer(ck_epoch_record_t *r, ck_epoch_entry_t *e, epoch_fn *fn);
-void epoch_poll(ck_epoch_record_t *r);
-void epoch_synchronize_all(ck_epoch_record_t *r);   /* ... and do all that was deferred */
 
 #endif

@@ -151,6 +151,7 @@ static void set_seq(struct worker *w, struct cell *c, uint64_t seq)
 	uint64_t before = *body_seq(c->body);
 
 	*body_seq(c->body) = seq;
+	c->flags |= CELL_DIRTY;                  /* also without a new state: who consumed a message must not get it again */
 	if (!((before ^ seq) & SEQ_BARE))
 		return;
 	if (seq & SEQ_BARE)

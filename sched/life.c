@@ -9,6 +9,7 @@
 #include "sched/poison.h"
 
 #include "core/plant.h"
+#include "sched/events.h"
 #include "sched/image.h"
 #include "sched/newborn.h"
 #include "sched/step.h"
@@ -219,8 +220,10 @@ bool life_activate(struct worker *w, struct cell *c)
 	}
 	if (rc == NOH_OK) {
 		c->flags |= CELL_LOADED;
-		rc = run_hook(w, c, t->pub.on_activate);
+		rc = events_join(w, c, t);
 	}
+	if (rc == NOH_OK)
+		rc = run_hook(w, c, t->pub.on_activate);
 	if (rc < 0) {
 		struct noh_turn *turn = &w->mine.turn;
 		char address[ADDRESS_MAX + 1];
@@ -229,6 +232,7 @@ bool life_activate(struct worker *w, struct cell *c)
 		sched_logf(s, NOH_WARN, address, "activation failed: %s",
 			   turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
 			   rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc));
+		events_leave(&w->mine.port, c);
 		c->flags |= CELL_BROKEN;
 		c->flags &= (uint8_t)~CELL_READY;
 		return false;
@@ -244,7 +248,7 @@ bool life_activate_new(struct worker *w, struct cell *c, struct type *t)
 {
 	struct sched_storage *from = t->storage;
 
-	if (c->flags || t->pub.on_activate || t->durable || from->may_have(from->arg, body_hash(c)))
+	if (c->flags || t->pub.on_activate || t->pub.topic_count || t->durable || from->may_have(from->arg, body_hash(c)))
 		return false;
 	count_one(&w->mine.port.types[t->index].activations, 1);
 	c->flags = CELL_LOADED | CELL_READY;
@@ -389,6 +393,7 @@ bool life_deactivate(struct worker *w, struct cell *c)
 		return false;
 	}
 	disarm(w, c);
+	events_leave(&w->mine.port, c);
 	if (mailbox_kill(&c->mailbox, &w->mine.port.room)) {
 		remove_cell(w, c, t);
 		return true;
@@ -456,6 +461,7 @@ void life_discard(struct port *p, struct cell *c)
 		n = next;
 	}
 	say_goodbye(p, c, NOH_ESTOPPED);
+	events_leave(p, c);
 	ext_free(c->ext);
 	c->ext = NULL;
 	birth_discard_body(t, c->body);

@@ -214,6 +214,7 @@ int sched_open(struct sched *s)
 	size_t chunks = s->max_actors / CHUNK_CELLS + 2;
 
 	ck_epoch_init(&s->epoch);
+	topics_open(&s->topics, s->seed);
 	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
 	store_relaxed(&s->evict_age_ds, UINT32_MAX);
 	s->types = mem_zalloc(TYPES_MAX * sizeof *s->types);
@@ -324,6 +325,7 @@ void sched_close(struct sched *s)
 		clock_close(w);
 		port_close(s, &w->mine.port);
 		turn_free(w);
+		mem_free(w->mine.turn.topics.bytes, w->mine.turn.topics.room);
 		gate_free(w);
 		mem_free(w->mine.receivers, w->mine.receiver_room * sizeof *w->mine.receivers);
 		runq_close(&w->runq);

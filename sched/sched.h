@@ -17,6 +17,7 @@
 #include "core/note.h"
 #include "core/ring_hash.h"
 #include "core/slab.h"
+#include "core/topics.h"
 #include "mailbox/inbox.h"
 #include "sched/cell.h"
 #include "sched/directory.h"
@@ -57,6 +58,7 @@ struct type {
 	bool     odd;                  /* reads, windowed or durable: not for the short way        */
 	bool     noted;                /* the box has a data directory: what runs is noted down    */
 	bool     durable;              /* its turns are recorded                                   */
+	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
 	atomic_u64 at_start;           /* how many existed then                                    */
@@ -119,6 +121,7 @@ enum {
 	TURN_STEP = 4096,                  /* one of several at one moment (step.h)         */
 	TURN_RECORDED = 8192,              /* of a step: it has a record                    */
 	TURN_REFUSED = 16384,              /* refusal is filled in                          */
+	TURN_TOPICS = 32768,                /* it publishes, or changes what it listens to    */
 };
 
 struct noh_turn {
@@ -141,6 +144,7 @@ struct noh_turn {
 		uint32_t block_on, block_gen;   /* the first full mailbox this turn sent to        */
 		uint32_t full_on, full_gen;     /* the first that refused                          */
 		uint32_t letters;          /* bytes used of letters                                */
+		uint32_t topics;           /* bytes used of topics                                 */
 		uint32_t births;           /* used of the worker's newborns                        */
 		uint32_t newborn_effects;  /* messages for them: the first so many, if no others   */
 	} so_far;
@@ -152,6 +156,7 @@ struct noh_turn {
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
+	struct letters  topics;            /* what it publishes and listens to (events.c)          */
 	struct kv_log   kv_log;
 	struct schedule_op *ops;
 	uint32_t        op_count, op_room;
@@ -284,6 +289,7 @@ struct sched_net {
 	bool     (*idle)(void *arg);                        /* nothing was asked that is not answered     */
 	void     (*answer)(void *arg, struct port *p, uint64_t token, uint64_t due, int status,
 			   const void *body, size_t len);
+	uint64_t (*publish)(void *arg, struct port *p, struct topic *topic, const struct event *e);   /* to how many */
 };
 /* Tokens of the network's own: their answers go to it at once, and it holds them until they are due. */
 #define TOKEN_OF_NET (UINT64_C(1) << 63)
@@ -315,6 +321,7 @@ struct sched {
 	atomic_u32           bodies_open[BODY_CLASSES];   /* 0: not yet, 1: being opened, 2: open */
 	struct rings         rings;
 	struct directory     directory;
+	struct topics        topics;           /* closed by the box, after the network             */
 	ck_epoch_t           epoch;
 	struct ring_hash     homes;
 	struct worker       *workers;

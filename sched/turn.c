@@ -11,6 +11,7 @@
  * queue. The claim comes before the sender is released, so nobody's later message can overtake (P3).
  */
 #include "sched/durable.h"
+#include "sched/events.h"
 #include "sched/newborn.h"
 
 #include <stdarg.h>
@@ -335,6 +336,8 @@ void turn_commit_rest(struct worker *w)
 		c->flags |= CELL_STOP;
 	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE))
 		turn_changed(w, c);
+	if (t->so_far.flags & TURN_TOPICS)
+		events_commit(w);
 }
 
 void turn_undo(struct worker *w)
@@ -345,6 +348,8 @@ void turn_undo(struct worker *w)
 
 	if (t->so_far.flags & TURN_BIRTHS)
 		newborn_forget(w);
+	if (t->so_far.flags & TURN_TOPICS)
+		events_undo(w);
 	for (uint32_t i = 0; i < t->fx->count; i++) {
 		struct effect *e = &t->fx->list[i];
 

@@ -7,7 +7,9 @@
 
 #include "box/api.h"
 
-enum { ADD, GET, ERASE, PUT, STOP };
+enum { ADD, GET, ERASE, PUT, STOP, LOOK, TELL };
+
+static void (*looks)(noh_box *box);      /* LOOK: called inside the turn */
 enum { MOST = 20000, SOON = 20000 };
 
 static inline int on_message(noh_turn *t, const noh_msg *m)
@@ -26,6 +28,11 @@ static inline int on_message(noh_turn *t, const noh_msg *m)
 		return noh_kv_put(t, "k", 1, "v", 1);
 	case STOP:
 		return noh_stop_self(t);
+	case TELL:
+		return noh_tell_to(t, "c:2", GET, NULL, 0);
+	case LOOK:
+		looks(noh_turn_box(t));
+		return NOH_OK;
 	}
 	return NOH_EINVAL;
 }

@@ -172,6 +172,14 @@ static void status_says_who_exists(void)
 	EXPECT(!s.exists);
 	EXPECT_EQ(noh_get_status(box, "c:never", &s), NOH_OK);
 	EXPECT(!s.exists && !s.stored);
+	/* A message between durable actors leaves a record with its receiver, even if that only read. */
+	EXPECT_EQ(say(box, 'c', 3, TELL), NOH_OK);
+	settle(box, "c");
+	EXPECT_EQ(noh_deactivate(box, "c:2", false, SOON), NOH_OK);
+	EXPECT_EQ(noh_get_status(box, "c:2", &s), NOH_OK);
+	EXPECT(s.life == NOH_NOT_ACTIVE && s.exists && s.stored);
+	EXPECT_EQ(say(box, 'c', 2, ADD), NOH_OK);
+	EXPECT_EQ(existing(box, "c"), 2);
 	shut(box);
 	remove_dir(dir);
 }
@@ -333,19 +341,26 @@ static uint64_t scan_due(noh_box *box, uint32_t *count)
 	return most;
 }
 
-static void what_could_still_be_lost_has_a_due(void)
+static noh_box *open_stepped(const char *dir)
 {
-	char dir[256];
-	noh_options o = { .workers = 1, .dir = fresh_dir(dir, sizeof dir), .unpinned = true, .max_actors = 1000 };
+	noh_options o = { .workers = 1, .dir = dir, .unpinned = true, .max_actors = 1000 };
 	noh_box *box = NULL;
-	uint32_t count;
-	uint64_t due;
-	noh_status s;
 
 	EXPECT_EQ(noh_open(&box, &o), NOH_OK);
 	EXPECT_EQ(noh_register(box, &types[0]), NOH_OK);
 	EXPECT_EQ(box_start_stepped(box), NOH_OK);
 	box->sched.journal.take = NULL;                          /* nobody writes but to_disk */
+	return box;
+}
+
+static void what_could_still_be_lost_has_a_due(void)
+{
+	char dir[256];
+	noh_box *box = open_stepped(fresh_dir(dir, sizeof dir));
+	uint32_t count;
+	uint64_t due;
+	noh_status s;
+
 	EXPECT_EQ(scan_due(box, &count), 0);
 	EXPECT_EQ(noh_send(box, "c:1", ADD, &(int64_t){ 1 }, 8), NOH_OK);
 	pass(box);
@@ -371,6 +386,84 @@ static void what_could_still_be_lost_has_a_due(void)
 	remove_dir(dir);
 }
 
+static struct { uint32_t count, calls; uint64_t due; } inside;
+
+static void scan_inside(noh_box *box)
+{
+	inside.due = scan_due(box, &inside.count);
+	inside.calls++;
+}
+
+/* Its row is still in LMDB, and it is still in memory: busy with what came after. */
+static void the_row_of_an_erased_actor_does_not_count(void)
+{
+	char dir[256];
+	noh_box *box = open_stepped(fresh_dir(dir, sizeof dir));
+	uint32_t count;
+
+	EXPECT_EQ(noh_send(box, "c:1", ADD, &(int64_t){ 1 }, 8), NOH_OK);
+	pass(box);
+	to_disk(box);
+	EXPECT_EQ(keeper_fold_all(&box->disk.keeper), NOH_OK);
+	EXPECT_EQ(db_images(box->disk.db), 1);
+	EXPECT(scan_due(box, &count) <= load_acquire(&box->sched.durable));
+	EXPECT_EQ(count, 1);
+	EXPECT_EQ(noh_send(box, "c:1", ERASE, NULL, 0), NOH_OK);
+	EXPECT_EQ(noh_send(box, "c:1", LOOK, NULL, 0), NOH_OK);
+	memset(&inside, 0, sizeof inside);
+	looks = scan_inside;
+	pass(box);
+	EXPECT_EQ(inside.calls, 1);
+	EXPECT_EQ(inside.count, 0);
+	EXPECT(inside.due > load_acquire(&box->sched.durable));
+	EXPECT_EQ(existing(box, "c"), 0);
+	noh_close(box);
+	remove_dir(dir);
+}
+
+static void what_a_crash_left_is_counted_apart_from_what_came_after(void)
+{
+	char dir[256];
+	noh_box *box = open_stepped(fresh_dir(dir, sizeof dir));
+	uint32_t count;
+
+	for (uint32_t id = 0; id < 20; id++) {
+		char address[16];
+
+		snprintf(address, sizeof address, "c:%u", id);
+		EXPECT_EQ(noh_send(box, address, ADD, &(int64_t){ 1 }, 8), NOH_OK);
+	}
+	EXPECT_EQ(noh_send(box, "c:0", ERASE, NULL, 0), NOH_OK);
+	pass(box);
+	to_disk(box);
+	noh_close(box);                                          /* nothing is folded */
+	box = open_stepped(dir);
+	EXPECT(!is_counted(box));
+	EXPECT_EQ(noh_send(box, "c:100", ADD, &(int64_t){ 1 }, 8), NOH_OK);
+	EXPECT_EQ(noh_send(box, "c:1", ERASE, NULL, 0), NOH_OK);
+	EXPECT_EQ(noh_send(box, "c:2", ADD, &(int64_t){ 1 }, 8), NOH_OK);
+	EXPECT_EQ(noh_send(box, "c:0", ADD, &(int64_t){ 1 }, 8), NOH_OK);
+	pass(box);
+	to_disk(box);
+	(void)scan_due(box, &count);
+	EXPECT_EQ(count, 20);
+	EXPECT_EQ(told.twice, 0);
+	EXPECT_EQ(box_keeper_round(box), 1);                     /* both runs are durable by now */
+	EXPECT(is_counted(box));
+	EXPECT_EQ(existing(box, "c"), 20);
+	EXPECT_EQ(keeper_fold_all(&box->disk.keeper), NOH_OK);
+	EXPECT_EQ(existing(box, "c"), 20);
+	EXPECT_EQ(db_images(box->disk.db), 20);
+	(void)scan_due(box, &count);
+	EXPECT_EQ(count, 20);
+	noh_close(box);
+	box = open_stepped(dir);
+	EXPECT(is_counted(box));
+	EXPECT_EQ(existing(box, "c"), 20);
+	noh_close(box);
+	remove_dir(dir);
+}
+
 TEST_MAIN(
 	TEST(a_volatile_box_tells_who_exists, "API-06"),
 	TEST(a_few_actors_are_told_in_one_call),
@@ -382,4 +475,6 @@ TEST_MAIN(
 	TEST(marks_that_are_forgotten_miss_nobody),
 	TEST(what_makes_no_sense_is_refused),
 	TEST(without_memory_nobody_is_told_and_the_cursor_stays),
-	TEST(what_could_still_be_lost_has_a_due, "P5"))
+	TEST(what_could_still_be_lost_has_a_due, "P5"),
+	TEST(the_row_of_an_erased_actor_does_not_count, "P5"),
+	TEST(what_a_crash_left_is_counted_apart_from_what_came_after))

@@ -5,7 +5,7 @@
 #include "tests/box/kit.h"
 
 enum { ADD, TAKE, GET, FAIL, GATE, TELL, WAIT_FOR, HEARD, KEEP, FAIL_LATE, BIG, READ, NOTE, STOP, ERASE, DEFER,
-       SILENT, NO, KINDS };
+       SILENT, NO, ORDER, KINDS };
 
 struct purse {
 	int64_t  balance;
@@ -25,6 +25,8 @@ static int purse_message(noh_turn *t, const noh_msg *m)
 
 	if (m->kind == GET || m->kind == READ)
 		return noh_reply(t, &was->balance, 8);
+	if (m->kind == ORDER)                            /* how many notes, if they were in order */
+		return noh_reply(t, &(int64_t){ was->disorder ? -1 : (int64_t)was->notes }, 8);
 	if (m->kind == TAKE && was->balance < n) {
 		int64_t has = was->balance;
 

@@ -37,7 +37,7 @@ static const char *reply_end(const char *p, const char *end, int depth)
 static void answer(const uint8_t *data, size_t len)
 {
 	static _Alignas(8) char bodies[FAKE_PARTS][64];
-	static struct part parts[FAKE_PARTS];
+	static struct reply_part parts[FAKE_PARTS];
 	static const uint32_t lengths[] = { 16, 24, 32, 56, 40, 64, 0, 7 };
 
 	must(fake.requests >= 1 && fake.requests <= FAKE_PARTS);
@@ -46,7 +46,7 @@ static void answer(const uint8_t *data, size_t len)
 
 		for (size_t j = 0; j < sizeof bodies[i]; j++)
 			bodies[i][j] = (char)(how & 64 && len ? data[(i + j) % len] : 0);
-		parts[i] = (struct part){ how & 128 ? -(how & 31) : NOH_OK, how & 128 ? how & 63u : lengths[how & 7],
+		parts[i] = (struct reply_part){ how & 128 ? -(how & 31) : NOH_OK, how & 128 ? how & 63u : lengths[how & 7],
 					  bodies[i] };
 	}
 	fake_answer(parts, fake.requests);

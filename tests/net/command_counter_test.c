@@ -188,9 +188,9 @@ static void increx_adds_within_bounds(void)
 static void several_keys_are_asked_one_by_one(void)
 {
 	const noh_counter_value two = { .existed = 1, .value = 2 };
-	const struct part parts[] = { { NOH_OK, sizeof seven, &seven }, { NOH_OK, sizeof none, &none },
+	const struct reply_part parts[] = { { NOH_OK, sizeof seven, &seven }, { NOH_OK, sizeof none, &none },
 				      { NOH_OK, sizeof two, &two } };
-	const struct part broken[] = { { NOH_OK, sizeof seven, &seven }, { NOH_EADDRESS, 0, NULL },
+	const struct reply_part broken[] = { { NOH_OK, sizeof seven, &seven }, { NOH_EADDRESS, 0, NULL },
 				       { NOH_OK, sizeof two, &two } };
 
 	fake_open(NOH_USER);
@@ -217,8 +217,8 @@ static void several_keys_are_asked_one_by_one(void)
 
 static void mset_is_one_step(void)
 {
-	const struct part parts[] = { { NOH_OK, sizeof seven, &seven }, { NOH_OK, sizeof none, &none } };
-	const struct part failed[] = { { NOH_OK, sizeof seven, &seven }, { NOH_ENOSPC, 0, NULL } };
+	const struct reply_part parts[] = { { NOH_OK, sizeof seven, &seven }, { NOH_OK, sizeof none, &none } };
+	const struct reply_part failed[] = { { NOH_OK, sizeof seven, &seven }, { NOH_ENOSPC, 0, NULL } };
 
 	fake_open(NOH_USER);
 	ASKS("mset a 1 b 2", "counter:a set 1; counter:b set 2");
@@ -314,7 +314,7 @@ static void times_to_live_are_told(void)
 	fake_open(NOH_USER);
 	for (size_t i = 0; i < 4; i++) {
 		ASKS(ways[i].line, "counter:k ttl");
-		fake_answer(&(struct part){ NOH_OK, sizeof t, &t }, 1);
+		fake_answer(&(struct reply_part){ NOH_OK, sizeof t, &t }, 1);
 		wrote(ways[i].expected, __FILE__, __LINE__);
 		ANSWERS(stays, ":-1");
 		ANSWERS(gone, ":-2");

@@ -25,7 +25,7 @@ static void stock_comes_in_and_is_counted(void)
 	fake.session.proto = 3;
 	ASKS("inv.get s", "inventory:s get");
 	s = (noh_inventory_stock){ 0 };
-	fake_answer(&(struct part){ NOH_OK, sizeof s, &s }, 1);
+	fake_answer(&(struct reply_part){ NOH_OK, sizeof s, &s }, 1);
 	EXPECT(memcmp(fake.out.bytes, "%7\r\n", 4) == 0);
 }
 
@@ -54,7 +54,7 @@ static void reservations_are_taken(void)
 	r = (noh_inventory_reserved){ .outcome = NOH_INVENTORY_SHORT, .available = 1 };
 	ANSWERS(r, "-OUTOFSTOCK only 1 available; nothing was reserved");
 	fake.out.len = 0;
-	fake_answer(&(struct part){ NOH_REFUSED, sizeof r, &r }, 1);
+	fake_answer(&(struct reply_part){ NOH_REFUSED, sizeof r, &r }, 1);
 	WROTE("-OUTOFSTOCK only 1 available; nothing was reserved");
 	ASKS("inv.reserve s 2 TTL 600 IDEM order-77", "inventory:s reserve 2 ttl 600000 key order-77");
 	ASKS("inv.reserve s 2 IDEM order-77 TTL 1", "inventory:s reserve 2 ttl 1000 key order-77");
@@ -83,7 +83,7 @@ static void reservations_end(void)
 	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
 		e.outcome = ends[i].outcome;
 		fake.out.len = 0;
-		fake_answer(&(struct part){ NOH_OK, sizeof e, &e }, 1);
+		fake_answer(&(struct reply_part){ NOH_OK, sizeof e, &e }, 1);
 		EXPECT(memcmp(fake.out.bytes, ends[i].word, strlen(ends[i].word)) == 0);
 	}
 	REPLIES("inv.commit s x", "-ERR a reservation is the number that INV.RESERVE answered");
@@ -116,7 +116,7 @@ static void holds_are_listed_in_pages(void)
 static void several_articles_are_reserved_in_one_step(void)
 {
 	noh_inventory_reserved a = { .reservation = 5, .available = 7 }, b = { .reservation = 1, .available = 0 };
-	struct part parts[] = { { NOH_OK, sizeof a, &a }, { NOH_OK, sizeof b, &b } };
+	struct reply_part parts[] = { { NOH_OK, sizeof a, &a }, { NOH_OK, sizeof b, &b } };
 
 	fake_open(NOH_USER);
 	ASKS("inv.reserveall a 2 b 3", "inventory:a reserve 2 ttl 0; inventory:b reserve 3 ttl 0");
@@ -127,13 +127,13 @@ static void several_articles_are_reserved_in_one_step(void)
 	fake.out.len = 0;
 	fake_answer(parts, 2);
 	WROTE("-OUTOFSTOCK article 2: only 2 available; nothing was reserved");
-	parts[0] = (struct part){ NOH_OK, 0, NULL };                /* undone with the other: that one says why */
+	parts[0] = (struct reply_part){ NOH_OK, 0, NULL };                /* undone with the other: that one says why */
 	parts[1].status = NOH_REFUSED;
 	fake.out.len = 0;
 	fake_answer(parts, 2);
 	WROTE("-OUTOFSTOCK article 2: only 2 available; nothing was reserved");
-	parts[1] = (struct part){ NOH_ETIMEOUT, 0, NULL };
-	parts[0] = (struct part){ NOH_ETIMEOUT, 0, NULL };
+	parts[1] = (struct reply_part){ NOH_ETIMEOUT, 0, NULL };
+	parts[0] = (struct reply_part){ NOH_ETIMEOUT, 0, NULL };
 	fake.out.len = 0;
 	fake_answer(parts, 2);
 	WROTE("-TIMEOUT no answer in time; it may still take effect");

@@ -48,13 +48,13 @@ static inline bool asks(const char *line, const char *expected, const char *file
 #define ANSWERS(body, expected)                                                                            \
 	do {                                                                                               \
 		fake.out.len = 0;                                                                          \
-		fake_answer(&(struct part){ NOH_OK, sizeof(body), &(body) }, 1);                            \
+		fake_answer(&(struct reply_part){ NOH_OK, sizeof(body), &(body) }, 1);                            \
 		WROTE(expected);                                                                           \
 	} while (0)
 #define FAILS(status, expected)                                                                            \
 	do {                                                                                               \
 		fake.out.len = 0;                                                                          \
-		fake_answer(&(struct part){ status, 0, NULL }, 1);                                          \
+		fake_answer(&(struct reply_part){ status, 0, NULL }, 1);                                          \
 		WROTE(expected);                                                                           \
 	} while (0)
 

@@ -447,7 +447,7 @@ static void messages_go_to_any_actor(void)
 	ASKS("actor.send npc:7 poke hello", "send npc:7 3 'hello'");
 	FAILS(NOH_OK, "+OK");
 	fake.out.len = 0;
-	fake_answer(&(struct part){ NOH_REFUSED, 7, "not now" }, 1);
+	fake_answer(&(struct reply_part){ NOH_REFUSED, 7, "not now" }, 1);
 	WROTE("-REFUSED not now");
 	ASKS("actor.send npc:7 12 hello ACK memory IDEM k", "send npc:7 12 'hello' memory key k");
 	ASKS("actor.send npc:7 12 hello ACK none", "send npc:7 12 'hello' nowait");
@@ -459,10 +459,10 @@ static void messages_go_to_any_actor(void)
 	REPLIES("actor.send npc:7 12 x DELAY 5",
 		"-ERR DELAY is not supported: let the actor schedule a message to itself");
 	ASKS("actor.invoke npc/7 poke hello TIMEOUT 250 IDEM k", "npc/7 3 'hello' timeout 250 key k");
-	fake_answer(&(struct part){ NOH_OK, 6, "answer" }, 1);
+	fake_answer(&(struct reply_part){ NOH_OK, 6, "answer" }, 1);
 	WROTE("$6\r\nanswer");
 	fake.out.len = 0;
-	fake_answer(&(struct part){ NOH_REFUSED, 0, NULL }, 1);
+	fake_answer(&(struct reply_part){ NOH_REFUSED, 0, NULL }, 1);
 	WROTE("-REFUSED the actor says no; nothing was done");
 	REPLIES("actor.invoke npc:7 poke x TIMEOUT 0", "-ERR TIMEOUT must be a number of milliseconds, 1 to 86400000");
 	REPLIES("actor.invoke npc:7 poke x ACK none", SYNTAX);
@@ -516,17 +516,17 @@ static void every_failure_has_its_word(void)
 	fake_open(NOH_ADMIN);
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
 		fake_run("get k");
-		fake_answer(&(struct part){ words[i].status, 0, NULL }, 1);
+		fake_answer(&(struct reply_part){ words[i].status, 0, NULL }, 1);
 		EXPECT(fake.out.len > strlen(words[i].word) && memcmp(fake.out.bytes, words[i].word, strlen(words[i].word)) == 0);
 	}
 	fake_run("get k");
-	fake_answer(&(struct part){ NOH_EFAILED, 8, "too\r\nbad" }, 1);
+	fake_answer(&(struct reply_part){ NOH_EFAILED, 8, "too\r\nbad" }, 1);
 	WROTE("-FAILED too  bad");
 	fake_run("get k");
-	fake_answer(&(struct part){ NOH_ENOSPC, 17, "/data needs 4 MiB" }, 1);
+	fake_answer(&(struct reply_part){ NOH_ENOSPC, 17, "/data needs 4 MiB" }, 1);
 	WROTE("-READONLY /data needs 4 MiB");
 	fake_run("get k");
-	fake_answer(&(struct part){ NOH_OK, 3, "abc" }, 1);
+	fake_answer(&(struct reply_part){ NOH_OK, 3, "abc" }, 1);
 	WROTE("-FAILED the actor gave an answer of 3 bytes where 16 were expected");
 }
 

@@ -324,6 +324,68 @@ int noh_kind_number(noh_box *box, const char *type, const char *name)
 	return strcmp(name, "poke") == 0 ? 3 : NOH_EKIND;
 }
 
+/* ── channels: news has two listeners; actor.personal.robo.x is an actor's ────────────────────────── */
+uint64_t net_publish(struct call *c, const struct arg *channel, const struct arg *body)
+{
+	(void)c;
+	put("publish %.*s %.*s\n", (int)channel->len, channel->at, (int)body->len, body->at);
+	return channel->len == 4 && memcmp(channel->at, "news", 4) == 0 ? 2 : 0;
+}
+
+bool net_personal(struct call *c, const struct arg *channel, char *room, struct request *r)
+{
+	static const char name[] = "actor.personal.robo.x";
+
+	(void)c;
+	if (channel->len != sizeof name - 1 || memcmp(channel->at, name, channel->len) != 0)
+		return false;
+	memcpy(room, "robo:x", 6);
+	r->id = room;
+	r->id_len = 6;
+	r->kind = 3;
+	return true;
+}
+
+bool net_subscribe(struct call *c, bool pattern, const struct arg *name)
+{
+	(void)c;
+	++*(pattern ? &fake.session.patterns : &fake.session.channels);
+	put("%ssubscribe %.*s\n", pattern ? "p" : "", (int)name->len, name->at);
+	return true;
+}
+
+void net_unsubscribe(struct call *c, bool pattern, const struct arg *name)
+{
+	(void)c;
+	*(pattern ? &fake.session.patterns : &fake.session.channels) = 0;
+	put("%sunsubscribe %.*s\n", pattern ? "p" : "", name ? (int)name->len : 3, name ? name->at : "all");
+}
+
+void net_unsubscribe_all(struct conn *conn)
+{
+	(void)conn;
+	fake.session.channels = fake.session.patterns = 0;
+}
+
+void net_each_channel(struct net *n, channel_fn *each, void *user)
+{
+	(void)n;
+	if (each(user, "news", 4))
+		(void)each(user, "weather", 7);
+}
+
+uint64_t net_listeners(struct net *n, const struct arg *channel)
+{
+	(void)n;
+	return channel->len == 4 ? 2 : 0;
+}
+
+uint64_t net_topics(struct net *n, bool pattern)
+{
+	(void)n;
+	return pattern ? 1 : 2;
+}
+
 /* ── a test's side of it ──────────────────────────────────────────────────────────────────────── */
 void fake_open(int role)
 {
@@ -385,7 +447,7 @@ void fake_run(const char *line)
 	free(text);
 }
 
-void fake_answer(const struct part *parts, uint32_t n)
+void fake_answer(const struct reply_part *parts, uint32_t n)
 {
 	fake.format(&fake.out, parts, n, fake.tag);
 }

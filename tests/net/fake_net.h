@@ -37,6 +37,6 @@ void fake_open(int role);
 void fake_close(void);
 void fake_run(const char *line);                              /* forgets the reply before  */
 void fake_run_args(const struct arg *argv, uint32_t argc);
-void fake_answer(const struct part *parts, uint32_t n);
+void fake_answer(const struct reply_part *parts, uint32_t n);
 
 #endif

@@ -57,6 +57,8 @@ static uint64_t door_now(void *box) { (void)box; return t.now_ms * 1000000u; }
 static uint64_t door_wall(void *box) { (void)box; return t.now_ms; }
 static void door_log(void *box, int level, const char *line) { (void)box, (void)level, (void)line; }
 
+static ck_epoch_record_t *door_epoch(void *box, uint32_t worker) { (void)box, (void)worker; return NULL; }
+
 static int io_wanted;
 
 static int connect_client(void)
@@ -79,8 +81,9 @@ static void passes(int n)
 
 static void open_all(uint32_t pipeline)
 {
-	struct net_door door = { NULL, door_prepare, door_deliver, door_step, NULL, NULL, NULL, door_awaits, door_now,
-				 door_wall, door_log, &t.durable };
+	struct net_door door = { .prepare = door_prepare, .deliver = door_deliver, .step = door_step,
+				 .awaits = door_awaits, .now_ns = door_now, .wall_ms = door_wall, .log = door_log,
+				 .durable = &t.durable, .epoch = door_epoch };
 	noh_listen_options o = { .resp_port = -1, .io = io_wanted, .max_pipeline = pipeline, .call_ms = 1000 };
 
 	memset(&t, 0, sizeof t);

@@ -102,7 +102,7 @@ static void check_image(unsigned a, const struct image *i)
 			      "(%u, %u)", sim_name(a), s->version, i->ticks, i->beats, s->armed, s->every);
 }
 
-static uint32_t recover_actor(noh_box *box, unsigned a)
+static uint32_t recover_actor(noh_box *box, unsigned a, bool *there)
 {
 	struct image i;
 	uint32_t v;
@@ -110,6 +110,7 @@ static uint32_t recover_actor(noh_box *box, unsigned a)
 	read_image(box, a, &i, true);
 	if (i.rc != NOH_OK && i.rc != NOH_END)
 		sim_violation("%s cannot be read after a crash: %s", sim_name(a), noh_why());
+	*there = i.there;
 	v = version_of(a, &i);
 	if (v > sim->versions || sim->version[v].failed || (v && sim->version[v].actor != a))
 		sim_violation("%s has version %u after a crash, which never was", sim_name(a), v);
@@ -175,10 +176,13 @@ static void check_keys(noh_box *box)
 
 void model_recovered(noh_box *box)
 {
+	bool there[ACTORS] = { false };
+
 	memset(pending, 0, sizeof pending);
 	for (unsigned a = 0; a < ACTORS; a++)
 		if (is_durable(a))
-			sim->found[a] = recover_actor(box, a);
+			sim->found[a] = recover_actor(box, a, &there[a]);
+	scanner_recovered(there);
 	for (unsigned a = 0; a < ACTORS; a++)
 		if (is_durable(a))
 			check_causes(a);

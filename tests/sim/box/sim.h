@@ -1,7 +1,8 @@
 /* tests/sim/box/sim.h - a whole box from one seed: one thread, a virtual clock, a disk that forgets.
  *
  * Read in this order: sim.h, model.c and recovery.c (what must hold), actors.c (who runs in the box),
- * clients.c and several.c (who calls it), world.c (clock, disk, crashes), steps.c (who goes next), sim_main.c.
+ * clients.c and several.c (who calls it), scanner.c (who lists it), world.c (clock, disk, crashes), steps.c (who
+ * goes next), sim_main.c.
  *
  * Owns     everything, in one struct: a seed begins with all of it zeroed.
  * Threads  one.
@@ -102,13 +103,23 @@ struct plan {
 	uint32_t ring_bytes;
 };
 
+struct sim_scan {
+	uint64_t cursor;
+	bool     under_way;
+	bool     there[ACTORS];          /* it exists                                                  */
+	uint64_t born_due[ACTORS];       /* since when that is on disk, or that it does not            */
+	bool     steady[ACTORS], ever[ACTORS];  /* it existed all the time since the scan began, ever  */
+	bool     now[ACTORS];            /* told by this call                                          */
+	uint32_t told[ACTORS];
+};
+
 struct sleeper { bool asleep, no_room; uint64_t wake_ns; uint32_t event; };
 
 struct sim_seen {                /* how often what happened: what stays at 0 was not tested */
 	uint64_t seeds, steps, ops, answers, refused, unknown, turns, versions, messages, crashes, kills,
 		 cuts, deep, eio, nospc, rot, rot_found, rot_image, rot_image_ends, twice, jumps, evictions, forced, folds, nested,
 		 torn, redelivered, keys_repeated, idem, ticks, beats, erased, coalesced_or_dropped, full,
-		 several_ok, several_undone, several_lost, steals, failed_turns, reads, slept, clean_stops, virtual_ms;
+		 several_ok, several_undone, several_lost, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted;
 };
 
 struct only { long nest, faults; };      /* instead of what the plan draws, to make a finding smaller; -1 */
@@ -149,6 +160,8 @@ struct sim {
 	struct key key[KEYS];
 	uint32_t ops, keys;
 	uint32_t erasing[ACTORS];        /* the op that does; 0: none under way */
+	/* scanner.c */
+	struct sim_scan scan;
 };
 extern struct sim *sim;
 extern struct sim_seen *seen;
@@ -212,6 +225,12 @@ void client_check_patience(uint64_t limit_ns);
 void several_call(uint32_t op);
 void several_version(uint32_t op, uint32_t v);          /* one of its actors has made it */
 void several_check(const uint32_t *of, const char *when);
+
+/* scanner.c */
+void scanner_recorded(const char *address, bool erased, uint64_t due);
+void scanner_recovered(const bool *there);
+void scanner_started(void);              /* after a crash, before anybody runs */
+void scanner_act(void);
 
 /* world.c */
 void world_begin(uint64_t seed, const char *dir);

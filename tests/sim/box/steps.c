@@ -246,6 +246,8 @@ static void run(unsigned who)
 		journaller_round();
 	else if (who == KEEPER)
 		keeper_round();
+	else if (who == CLIENTS_TURN && sim_one_in(6))
+		scanner_act();
 	else if (who == CLIENTS_TURN)
 		client_act();
 	else
@@ -345,14 +347,16 @@ int __wrap_durable_prepare(struct worker *w, struct cell *c)
 
 void __wrap_durable_commit(struct worker *w, struct cell *c)
 {
-	bool step = w->mine.turn.so_far.flags & TURN_STEP;
+	bool step = w->mine.turn.so_far.flags & TURN_STEP, erases = w->mine.turn.so_far.flags & TURN_ERASE;
 	bool record = step ? w->mine.turn.so_far.flags & TURN_RECORDED : w->mine.turn.record != NULL;
 
 	__real_durable_commit(w, c);
-	if (step && record)
-		model_recorded(noh_address(&w->mine.turn), w->mine.turn.due);
-	else if (record)
-		model_recorded(noh_address(&w->mine.turn), journal_epoch(sim->box->disk.journal));
+	if (record) {
+		uint64_t due = step ? w->mine.turn.due : journal_epoch(sim->box->disk.journal);
+
+		model_recorded(noh_address(&w->mine.turn), due);
+		scanner_recorded(noh_address(&w->mine.turn), erases, w->mine.turn.due);
+	}
 }
 
 void __wrap_store_disk_set_tail(struct store *s, struct tail *tail, uint64_t epoch)

@@ -343,8 +343,9 @@ void world_reopen(void)
 	seen->twice += twice;
 	model_recovered(sim->box);
 	sim->life++;
-	sim->verifying = false;
 	start();
+	scanner_started();
+	sim->verifying = false;
 	sim_say("life %u: %u workers", sim->life, sim->workers);
 }
 
