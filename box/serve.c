@@ -10,6 +10,7 @@
 #include "sched/durable.h"
 #include "sched/events.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ── delivering ── */
@@ -400,6 +401,14 @@ void box_net_start(noh_box *box)
 
 	if (!box->server)
 		return;
+	if (box->disk.journal) {
+		struct journal_stats j;
+
+		journal_get_stats(box->disk.journal, &j);
+		snprintf(box->server->no_space, sizeof box->server->no_space, "%.200s is full, %llu bytes are needed: nothing "
+			 "was changed, reads go on, and writes as soon as there is space", box->disk.dir.path,
+			 (unsigned long long)j.segment_bytes);
+	}
 	box->counter = sched_find_type(s, "counter", 7);
 	box->inventory = sched_find_type(s, "inventory", 9);
 	s->net = (struct sched_net){ box, on_open, on_read, on_write, on_submit, on_ready, on_pending, on_wait,

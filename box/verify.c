@@ -23,6 +23,15 @@
 #define KEPT 64                  /* sentences about the journal; more are only counted */
 #define TELL_EVERY 20000
 
+/* A busy actor has many records one after the other, and its image may be large: it is loaded once for them. */
+#define REMEMBERED 16
+struct remembered {
+	char             address[256];
+	uint32_t         len;            /* 0: nobody                                             */
+	int              rc;
+	struct db_loaded loaded;
+};
+
 struct verify {
 	struct care     *c;
 	noh_found_fn    *found;
@@ -31,6 +40,7 @@ struct verify {
 	noh_verified     sum;
 
 	struct care_walk walk;
+	struct remembered images[REMEMBERED];   /* of this walk                                   */
 	uint64_t         bytes;          /* of records so far                                     */
 	uint64_t         count;          /* findings of this walk; the first ones:                */
 	char             text[KEPT][320];
@@ -84,26 +94,47 @@ static bool is_waiting(const struct db_loaded *loaded, const struct message_id *
 	return false;
 }
 
+static void forget_images(struct verify *v)
+{
+	for (uint32_t i = 0; i < REMEMBERED; i++) {
+		mem_free(v->images[i].loaded.image, v->images[i].loaded.len);
+		v->images[i] = (struct remembered){ .len = 0 };
+	}
+}
+
+/* Never older than the walk's stamp. */
+static const struct remembered *image_of(struct verify *v, const struct record_head *head)
+{
+	struct remembered *r = &v->images[head->hash % REMEMBERED];
+
+	if (r->len == head->address_len && memcmp(r->address, record_address(head), r->len) == 0)
+		return r;
+	mem_free(r->loaded.image, r->loaded.len);
+	r->len = head->address_len;
+	memcpy(r->address, record_address(head), r->len);
+	r->rc = db_load(v->c->db, r->address, r->len, UINT64_MAX, &r->loaded);
+	return r;
+}
+
 /* A frame up to the stamp: the image has what this record did. */
 static void check_folded(struct verify *v, uint64_t frame, const struct record_head *head,
 			 const uint8_t *parts, const uint8_t *end)
 {
-	struct db_loaded loaded = { 0 };
+	const struct remembered *image = image_of(v, head);
 	struct message_id id;
 	struct part p;
 
-	if (db_load(v->c->db, record_address(head), head->address_len, UINT64_MAX, &loaded) != NOH_OK)
+	if (image->rc != NOH_OK)
 		return;                          /* erased since, or db_verify says what is wrong */
 	while (part_next(&parts, end, &p)) {
-		if (p.kind == PART_STATE && loaded.seq && loaded.seq < head->seq)
+		if (p.kind == PART_STATE && image->loaded.seq && image->loaded.seq < head->seq)
 			find_later(v, head, frame, "the image says to have this frame, but its state is older");
 		if (p.kind != PART_CONSUMED)
 			continue;
 		memcpy(&id, p.data, sizeof id);
-		if (is_waiting(&loaded, &id))
+		if (is_waiting(&image->loaded, &id))
 			find_later(v, head, frame, "a message that was handled here still waits in the image");
 	}
-	mem_free(loaded.image, loaded.len);
 }
 
 static int check_record(void *arg, uint64_t frame, uint64_t epoch, const struct record_head *head,
@@ -135,6 +166,7 @@ static void again(void *arg)
 	struct verify *v = arg;
 
 	v->bytes = v->count = v->sum.records = 0;
+	forget_images(v);
 }
 
 /* ── the two halves ── */
@@ -269,6 +301,7 @@ static int verify_both(struct verify *v)
 	if (files_path(path, v->c->dir.path, "image") == NOH_OK)
 		v->sum.image_bytes = files_bytes(path, "data.mdb", NULL);
 	rc = check_journal(v);
+	forget_images(v);
 	if (rc == NOH_OK && v->c->db)
 		rc = check_image(v);
 	return rc;

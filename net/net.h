@@ -83,6 +83,7 @@ struct server {
 	int                 unix_fd;
 	bool                unix_bound;
 	const char         *io_name;       /* as probed                                             */
+	char                no_space[400]; /* what READONLY says: the place, and how much it needs  */
 	bool                uring;
 	atomic_u64          started_ms;    /* wall clock, when its first worker was there           */
 	_Atomic(struct net *) *nets;       /* one per worker, made by its thread                    */

@@ -236,6 +236,10 @@ void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const v
 
 	if (!number)
 		return;
+	if (status == NOH_ENOSPC && len == 0) {
+		body = n->server->no_space;
+		len = strlen(n->server->no_space);
+	}
 	if (s->parent) {
 		answer_part(n, number, due, status, body, len);
 		return;

@@ -124,7 +124,10 @@ int crashes_open(struct crashes *c, const char *dir, uint32_t workers, crashes_f
 	take_notes(c, fd, found, arg);
 	rc = write_list(c);
 	c->bytes = workers * sizeof *c->notes;
-	if (rc == NOH_OK && (ftruncate(fd, 0) != 0 || ftruncate(fd, (off_t)c->bytes) != 0))
+	if (rc == NOH_OK && ftruncate(fd, 0) != 0)
+		rc = wrong(c, "running", "cannot be sized");
+	/* With its blocks: a note into a hole of a file on a full disk would be a SIGBUS. */
+	if (rc == NOH_OK && (errno = posix_fallocate(fd, 0, (off_t)c->bytes)) != 0)
 		rc = wrong(c, "running", "cannot be sized");
 	if (rc == NOH_OK) {
 		c->notes = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -128,6 +128,7 @@ struct journal_stats {
 	uint64_t full_waits;         /* rounds in which JOURNAL_FULL                              */
 	uint64_t durable_frame, durable_epoch;
 	bool     no_space;           /* the next segment could not be made: read only            */
+	uint64_t segment_bytes;      /* what the next one needs                                  */
 };
 void journal_get_stats(struct journal *j, struct journal_stats *stats);
 

@@ -436,5 +436,6 @@ void journal_get_stats(struct journal *j, struct journal_stats *stats)
 		.durable_frame = load_acquire(&j->shown.durable_frame),
 		.durable_epoch = load_acquire(&j->durable.epoch),
 		.no_space = load_relaxed(&j->kept.no_space),
+		.segment_bytes = j->fixed.segment_bytes,
 	};
 }

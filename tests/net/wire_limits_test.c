@@ -192,7 +192,7 @@ static size_t flood(int fd, size_t most)
 
 			if (errno != EAGAIN && errno != EINTR)
 				break;
-			if (poll(&p, 1, 100) == 0)
+			if (poll(&p, 1, 500) == 0)
 				break;           /* not read any more */
 			continue;
 		}
@@ -213,7 +213,7 @@ static void a_client_that_never_reads_is_paused_then_cut_off(void)
 	struct wire w;
 
 	FOR_IO(io) {
-		WIRE(&w, 1, .io = io, .max_output_bytes = 100000, .timeout_ms = 700);
+		WIRE(&w, 1, .io = io, .max_output_bytes = 100000, .timeout_ms = 2000);
 		int fd = dial(&w), other = dial(&w);
 		size_t sent = flood(fd, 64u << 20);
 		char line[1000];
@@ -241,7 +241,7 @@ static void a_client_that_reads_slowly_gets_everything(void)
 	struct wire w;
 
 	FOR_IO(io) {
-		WIRE(&w, 1, .io = io, .timeout_ms = 400, .max_output_bytes = 8u << 20);
+		WIRE(&w, 1, .io = io, .timeout_ms = 1000, .max_output_bytes = 8u << 20);
 		int fd = dial(&w), small = 131072;
 		size_t heard = 0, naps = 0, want = 1000 * 8009;
 		static char request[9000], bytes[100000];
@@ -258,7 +258,7 @@ static void a_client_that_reads_slowly_gets_everything(void)
 			heard += (size_t)n;
 			if (heard / 100000 > naps) {
 				naps = heard / 100000;
-				nap_us(20000);
+				nap_us(30000);
 			}
 		}
 		EXPECT_EQ(heard, want);
