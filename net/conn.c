@@ -222,7 +222,7 @@ void conns_close(struct net *n)
 
 static bool may_run(const struct net *n, const struct conn *c)
 {
-	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) &&
+	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) && c->steps == 0 &&
 	       c->waiting < n->o.max_pipeline && !conn_output_full(n, c);
 }
 

@@ -110,6 +110,7 @@ struct conn {
 	uint32_t         flags;
 	uint32_t         first, last;      /* slots that wait, oldest first; 0: none                */
 	uint32_t         waiting;          /* how many                                              */
+	uint32_t         steps;            /* over several actors, under way: what comes next waits */
 	struct out       out;              /* written, not sent                                     */
 	size_t           released;         /* of it, what may leave                                 */
 	struct mark     *marks;            /* of the rest, what it waits for                        */
@@ -145,6 +146,7 @@ struct asked {
 	bool       at_once;                /* does not wait for the disk                            */
 	bool       orphan;                 /* its client is gone                                    */
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
+	bool       step;                   /* over several actors: counted in its connection        */
 	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
 	uint32_t   index;

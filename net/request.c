@@ -375,6 +375,8 @@ void call_step(struct call *c, const struct request *requests, uint32_t count, f
 	}
 	slot_enqueue(n, c->conn, whole);
 	token = slot_token(n, whole);
+	n->slots[whole].step = true;
+	c->conn->steps++;
 	rc = n->server->door.step(n->server->door.box, n->worker, requests, count,
 				  requests->timeout_ms ? requests->timeout_ms : n->o.call_ms, token);
 	if (rc != NOH_OK)

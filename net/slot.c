@@ -80,6 +80,7 @@ uint32_t slot_take(struct net *n, struct conn *c)
 	s->format = NULL;
 	s->parts = 0;
 	s->orphan = false;
+	s->step = false;
 	s->silent = n->muting;
 	s->proto = c->session.proto;
 	return number;
@@ -90,6 +91,16 @@ static void free_body(struct asked *s, struct reply_part *p)
 	if (p->body && p->body != s->u.inside)
 		mem_free((void *)(uintptr_t)p->body, p->len);
 	p->body = NULL;
+}
+
+/* What its connection says next cannot overtake it any more. */
+static void step_over(struct net *n, struct asked *s)
+{
+	struct conn *c = s->step ? conn_at(n, s->conn, s->conn_gen) : NULL;
+
+	if (c)
+		c->steps--;
+	s->step = false;
 }
 
 void slot_give(struct net *n, uint32_t number)
@@ -108,6 +119,7 @@ void slot_give(struct net *n, uint32_t number)
 	}
 	n->orphans -= s->orphan;
 	s->orphan = false;
+	step_over(n, s);
 	s->state = SLOT_FREE;
 	s->gen++;
 	s->next = n->slot_free;
@@ -193,6 +205,7 @@ void slot_ready(struct net *n, uint32_t number)
 	struct conn *c = conn_at(n, s->conn, s->conn_gen);
 
 	s->state = SLOT_READY;
+	step_over(n, s);
 	if (!c)
 		slot_give(n, number);
 	else if (c->first == number)
