@@ -179,6 +179,8 @@ static int start_listening(struct server *s)
 		.max_inline_bytes = (uint32_t)settings_number(set, SET_MAX_INLINE_BYTES),
 		.max_pipeline = (uint32_t)settings_number(set, SET_MAX_PIPELINE),
 		.max_output_bytes = (uint32_t)settings_number(set, SET_MAX_OUTPUT_BYTES),
+		.max_subscriptions = (uint32_t)settings_number(set, SET_MAX_SUBSCRIPTIONS),
+		.max_subscriber_bytes = (uint32_t)settings_number(set, SET_MAX_SUBSCRIBER_BYTES),
 		.timeout_ms = (uint32_t)settings_number(set, SET_TIMEOUT),
 		.idle_ms = (uint32_t)settings_number(set, SET_IDLE),
 		.call_ms = (uint32_t)settings_number(set, SET_CALL),

@@ -80,6 +80,12 @@ const struct setting settings_table[SETTINGS] = {
 		.type = SETTING_SIZE, .preset = "16MiB", .least = 64 * KIB, .most = GIB, .restart = true,
 		.help = "Answers that a client has not taken yet; it is not read further beyond that, and closed if "
 			"it takes none for the time of net.timeout." },
+	[SET_MAX_SUBSCRIPTIONS] = { .section = "net", .key = "max_subscriptions", .flag = "max-subscriptions",
+		.type = SETTING_NUMBER, .preset = "10000", .least = 1, .most = 1u << 20, .restart = true,
+		.help = "Channels and patterns that one connection may listen to." },
+	[SET_MAX_SUBSCRIBER_BYTES] = { .section = "net", .key = "max_subscriber_bytes", .flag = "max-subscriber-bytes",
+		.type = SETTING_SIZE, .preset = "8MiB", .least = 64 * KIB, .most = GIB, .restart = true,
+		.help = "Published messages that a client has not taken yet; it is cut off beyond that." },
 	[SET_TIMEOUT] = { .section = "net", .key = "timeout", .flag = "timeout", .type = SETTING_DURATION,
 		.preset = "30s", .least = 100, .most = DAY, .restart = true,
 		.help = "After this a client that stopped in the middle of something is closed." },

@@ -64,7 +64,7 @@ static void publishing_tells_how_many_heard(void)
 	WROTE(":0");
 	fake_run("publish actor.personal.robo.x hello");
 	EXPECT(fake.out.len == 0 && fake.requests == 1 && strstr(fake.asked, "robo:x") != NULL);
-	fake_answer(&(struct part){ NOH_OK, 0, NULL }, 1);
+	fake_answer(&(struct reply_part){ NOH_OK, 0, NULL }, 1);
 	WROTE(":1");
 	FAILS(NOH_FULL, "-MAILBOXFULL the actor's mailbox is full; nothing was sent, try again later");
 	REPLIES("publish news", ARITY("publish"));
