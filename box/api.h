@@ -20,8 +20,8 @@ int api_may_block(const char *what);
 uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms);
 int api_call_result(const char *address, int status, size_t len, size_t room, bool wanted);
 int api_send(noh_box *box, const char *address, const struct outgoing *out);
-/* As noh_scan, noh_get_status and noh_list; *due: when all that is told is on disk. Who shows it to others holds it
- * back until sched.durable is there (P5). */
+/* As noh_scan, noh_get_status and noh_list; *due: when all that is told is on disk. Who shows it to
+ * others holds it back until sched.durable is there (P5). */
 int api_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
 	     uint64_t *due);
 int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *due);

@@ -420,7 +420,7 @@ void durable_push(struct worker *w, struct cell *c, uint64_t seq)
 
 	*body_seq(c->body) = seq;
 	durable_raise(c, t->due);
-	c->flags |= CELL_DIRTY;                  /* also without a new state: who consumed a message must not get it again */
+	c->flags |= CELL_DIRTY;                  /* who only consumed a message must not get it again */
 	if ((before ^ seq) & SEQ_BARE) {         /* after its due: who sees one sees the other */
 		if (seq & SEQ_BARE)
 			life_goes(&w->mine.port, c);

@@ -1,7 +1,8 @@
 /* tests/sim/box/sim.h - a whole box from one seed: one thread, a virtual clock, a disk that forgets.
  *
  * Read in this order: sim.h, model.c and recovery.c (what must hold), actors.c (who runs in the box),
- * clients.c (who calls it), scanner.c (who lists it), world.c (clock, disk, crashes), steps.c (who goes next), sim_main.c.
+ * clients.c (who calls it), scanner.c (who lists it), world.c (clock, disk, crashes), steps.c (who goes
+ * next), sim_main.c.
  *
  * Owns     everything, in one struct: a seed begins with all of it zeroed.
  * Threads  one.
