@@ -317,6 +317,38 @@ static int expired(noh_turn *turn)
 	return c.until == FOREVER ? NOH_OK : wake_at(turn, c.until);
 }
 
+/* Many at once: one change, one record, an answer to each. Only of what a busy key gets: plain additions and looks, no
+ * time, no overflow. Anything else is run message by message. */
+static int on_batch(noh_turn *turn, const noh_msg *msgs, uint32_t count)
+{
+	struct counter c = look(turn);
+	bool changed = false;
+
+	if (c.until != FOREVER)
+		return NOH_EINVAL;
+	for (uint32_t i = 0; i < count; i++) {
+		noh_counter_value seen = { .outcome = NOH_COUNTER_OK, .existed = 1, .value = c.value };
+		noh_counter_added added = { .outcome = NOH_COUNTER_OK };
+		int rc;
+
+		if (msgs[i].kind == NOH_COUNTER_GET && msgs[i].len == 0) {
+			rc = noh_reply_to(turn, &msgs[i], &seen, sizeof seen);
+		} else if (msgs[i].kind == NOH_COUNTER_ADD && msgs[i].len == sizeof added.applied) {
+			memcpy(&added.applied, msgs[i].body, sizeof added.applied);
+			if (__builtin_add_overflow(c.value, added.applied, &c.value))
+				return NOH_EINVAL;
+			added.value = c.value;
+			changed = true;
+			rc = noh_reply_to(turn, &msgs[i], &added, sizeof added);
+		} else {
+			return NOH_EINVAL;
+		}
+		if (rc < 0)
+			return rc;
+	}
+	return changed ? keep(turn, c) : NOH_OK;
+}
+
 static int on_message(noh_turn *turn, const noh_msg *msg)
 {
 	switch (msg->kind) {
@@ -351,6 +383,7 @@ static const noh_type type = {
 	.kinds = kinds,
 	.kind_count = NOH_COUNTER_KINDS,
 	.on_message = on_message,
+	.on_batch = on_batch,
 	.version = 1,
 	.schema = 1,
 };

@@ -28,8 +28,8 @@ int api_check(struct sched *s, struct type *t, const struct outgoing *out);   /*
 bool api_set_body(struct msg *m, const struct outgoing *out);
 int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
 int api_send(noh_box *box, const char *address, const struct outgoing *out);
-/* As noh_scan, noh_get_status and noh_list; *due: when all that is told is on disk. Who shows it to others holds it
- * back until sched.durable is there (P5). */
+/* As noh_scan, noh_get_status and noh_list; *due: when all that is told is on disk. Who shows it to
+ * others holds it back until sched.durable is there (P5). */
 int api_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
 	     uint64_t *due);
 int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *due);

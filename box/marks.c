@@ -34,7 +34,8 @@ static void forget_old(struct marks *m, uint64_t generation)
 int marks_set(struct marks *m, const char *address, size_t len, uint64_t hash)
 {
 	uint64_t nth = add_relaxed(&m->count, 1), generation = nth / MARKS + 1, key = key_of(hash);
-	struct stored in = { .image = (void *)(uintptr_t)address, .len = len, .seq = generation, .due = generation };
+	struct stored in = { .image = (void *)(uintptr_t)address, .len = len, .seq = generation,
+			     .due = generation };
 
 	if (nth % MARKS == 0)
 		forget_old(m, generation);

@@ -1,7 +1,8 @@
 /* box/marks.h - where scans of the stored part stopped: a cursor has 64 bits, an address up to 255 bytes.
  *
- * The last some ten thousand are kept, in memory. A scan whose mark is gone (others have left so many since, or the box
- * was started again) begins its stored part once more: it gives again what it gave, and misses nothing.
+ * The last some ten thousand are kept, in memory. A scan whose mark is gone (others have left so many since,
+ * or the box was started again) begins its stored part once more: it gives again what it gave, and misses
+ * nothing.
  *
  * Owns     the marks.   Threads  any, but for open and close.
  */

@@ -1,19 +1,20 @@
-/* box/scan.c - who exists: in memory, in the overlay, in a crash's tail, or in LMDB. noh.h, section 4: noh_scan.
+/* box/scan.c - noh.h, section 4: who exists, in memory, in the overlay, in a crash's tail, or in LMDB.
  *
- * A scan goes first through memory in the order of hashes, a window at a time, then through LMDB in the order of
- * addresses. The cursor says where: below 2^44 the next hash (its top 44 bits), with the top bit set the mark of
- * the address it stopped at (marks.h).
+ * A scan goes first through memory in the order of hashes, a window at a time, then through LMDB in the
+ * order of addresses. The cursor says where: below 2^44 the next hash (its top 44 bits), with the top
+ * bit set the mark of the address it stopped at (marks.h).
  *
- * Why nobody is missed who exists all the time: in his window he is loaded in a cell; or he is not, and then he is in
- * the overlay, the tail or LMDB. The four are asked in this order, and he moves down it before he leaves where he was
- * (overlay before the cell dies, commit before overlay and tail go), so one of them has him. Up he is copied, not
- * moved. Whoever LMDB has in his window is left to the second part: a row stays as long as its actor exists. But for
- * one: who was erased and came again before that was folded may lose the row for the time between two folds; he is
- * NAME_REBORN, and given at once (and perhaps once more).
+ * Why nobody is missed who exists all the time: in his window he is loaded in a cell; or he is not, and
+ * then he is in the overlay, the tail or LMDB. The four are asked in this order, and he moves down it
+ * before he leaves where he was (overlay before the cell dies, commit before overlay and tail go), so
+ * one of them has him. Up he is copied, not moved. Whoever LMDB has in his window is left to the second
+ * part: a row stays as long as its actor exists. But for one: who was erased and came again before that
+ * was folded may lose the row for the time between two folds; he is NAME_REBORN, and given at once (and
+ * perhaps once more).
  *
- * Why nobody is given who never exists meanwhile: of the places that know him the first is right. A row of LMDB counts
- * if neither a cell nor overlay nor tail says that he is erased; if there was a commit since the snapshot those may
- * have said so and gone, and it is looked again.
+ * Why nobody is given who never exists meanwhile: of the places that know him the first is right. A row
+ * of LMDB counts if neither a cell nor overlay nor tail says that he is erased; if there was a commit
+ * since the snapshot those may have said so and gone, and it is looked again.
  *
  * What is given, and what is left out, is on disk when *due is (P5).
  */
@@ -57,9 +58,8 @@ static struct type *type_of(struct scan *x, uint32_t i, struct address *a)
 
 	if (address_parse(a, text, x->names.list[i].len) != NOH_OK)
 		return NULL;
-	t = x->only && a->type_len == x->only->name_len && memcmp(a->type, x->only->name, a->type_len) == 0 ? x->only :
-	    x->only ? NULL : sched_find_type(&x->box->sched, a->type, a->type_len);
-	return t;
+	t = sched_find_type(&x->box->sched, a->type, a->type_len);
+	return !x->only || t == x->only ? t : NULL;
 }
 
 static void give(struct scan *x)
@@ -97,7 +97,8 @@ static int collect_some(struct scan *x, uint64_t *pos, uint64_t *read)
 	noh_box *box = x->box;
 
 	while (*pos < WINDOWS_END && x->names.count < enough && *read < LINES_MOST) {
-		uint64_t from = *pos << 20, left = WINDOWS_OF_TABLE - *pos % WINDOWS_OF_TABLE, width = left, lines;
+		uint64_t left = WINDOWS_OF_TABLE - *pos % WINDOWS_OF_TABLE, width = left;
+		uint64_t from = *pos << 20, lines;
 		uint64_t near = scan_near(&box->sched, from, &lines) + store_near(box->store, from) +
 				(box->disk.store ? store_near(box->disk.store, from) : 0);
 		uint64_t want = enough - x->names.count;
@@ -190,6 +191,7 @@ static void look_again(struct scan *x, uint32_t i)
 	const char *text = names_at(&x->names, i);
 	struct address a;
 	struct type *t = type_of(x, i, &a);
+	struct store *store = x->box->disk.store;
 	uint64_t due = 0;
 	uint16_t flags;
 
@@ -197,7 +199,7 @@ static void look_again(struct scan *x, uint32_t i)
 	if (!t || !t->durable)
 		return;
 	if (!scan_look(x->port, &a, t, n->hash, &flags, &due))
-		flags = store_disk_says(x->box->disk.store, text, n->len, n->hash, &due) == STORE_GONE ? 0 : NAME_THERE;
+		flags = store_disk_says(store, text, n->len, n->hash, &due) == STORE_GONE ? 0 : NAME_THERE;
 	if (flags & NAME_THERE)
 		n->flags = flags | NAME_CHOSEN;
 	raise_due(x, due);

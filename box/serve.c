@@ -33,6 +33,12 @@ static struct type *type_of(noh_box *box, const struct arrival *a)
 		       ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
 }
 
+/* Several messages for one durable actor are one record if they meet in its mailbox. */
+static bool gathers(const struct type *t)
+{
+	return t && t->durable && t->pub.on_batch;
+}
+
 static void prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n)
 {
 	noh_box *box = arg;
@@ -44,6 +50,9 @@ static void prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n
 		list[i].type = type_of(box, &list[i]);
 		list[i].hash = address_hash_text(list[i].address, list[i].address_len, box->sched.seed);
 		directory_fetch(d, list[i].hash);
+		list[i].more = false;
+		if (i && list[i].hash == list[i - 1].hash && gathers(list[i].type))
+			list[i - 1].more = true;
 	}
 	if (n < 3)
 		return;
@@ -78,11 +87,11 @@ static void name(const struct arrival *a, struct named *who)
 	who->hash = a->hash;
 }
 
-/* Idle: run it here and now. Busy: into its mailbox. */
-static int deliver_message(struct worker *w, const struct named *who, struct effect *e)
+/* Idle: run it here and now. Busy, or more for it come behind: into its mailbox. */
+static int deliver_message(struct worker *w, const struct named *who, bool more, struct effect *e)
 {
 	struct port *p = &w->mine.port;
-	bool in_place = !sched_is_durable(w->fixed.sched) || durable_room(w);
+	bool in_place = !more && (!sched_is_durable(w->fixed.sched) || durable_room(w));
 	struct cell *c;
 	uint32_t gen;
 	bool claimed;
@@ -154,7 +163,7 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 		return rc;
 	if (!api_set_body(&e.msg, &out))
 		return error_set(NOH_ENOMEM, "no memory for a message of %u bytes", a->len);
-	rc = deliver_message(w, &who, &e);
+	rc = deliver_message(w, &who, a->more, &e);
 	a->final = who.type->pub.full_mode != NOH_BLOCK;
 	if (rc != NOH_OK)
 		msg_free_body(&e.msg);

@@ -390,9 +390,10 @@ typedef struct noh_status {
 	uint64_t idle_ms;         /* since its last turn, to 100 ms                 */
 } noh_status;
 
-/* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. This, noh_list and
- * noh_scan tell what is so now, and do not wait for the disk: what they told could still be lost in a crash of the next
- * instant. noh_sync after them, before you act on it or tell others, and it cannot. */
+/* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. This,
+ * noh_list and noh_scan tell what is so now, and do not wait for the disk: what they told could
+ * still be lost in a crash of the next instant. noh_sync after them, before you act on it or tell
+ * others, and it cannot. */
 NOH_API int noh_get_status(noh_box *box, const char *address, noh_status *status);
 
 /* Active actors, of one type or (NULL) of all. Start with *cursor = 0; call until it is 0 again.
@@ -405,29 +406,31 @@ typedef struct noh_entry {
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
 		     size_t *count);
 
-/* Actors that exist, active or not, of one registered type or (NULL) of all. An actor exists from its first turn that
- * left something to keep (state, entries, schedules; of a durable type any turn with a record) until noh_erase; one
- * that was only asked for its state does not. A type may take an actor for absent all the same (a counter past its
- * time): that is its own matter.
+/* Actors that exist, active or not, of one registered type or (NULL) of all. An actor exists from
+ * its first turn that left something to keep (state, entries, schedules; of a durable type any
+ * turn with a record) until noh_erase; one that was only asked for its state does not. A type may
+ * take an actor for absent all the same (a counter past its time): that is its own matter.
  *
- * Start with *cursor = 0; call until it is 0 again. each() is told of every actor that exists from the first call to
- * the last at least once, and of none that at no time in between exists; whoever comes or goes meanwhile is told or
- * not. One that is folded into the image meanwhile, or was erased and came again shortly before, may be told twice.
- * Looks at about limit actors (0: 100; at most 10 000) and at most some hundred more, so that one call may tell of
- * fewer, also of none, and go on. A cursor is good for any type, any number of workers, and in the next run of the box
- * on the same directory; if a stored part was begun (or tens of thousands of scans were under way at once) that part
- * may begin anew.
+ * Start with *cursor = 0; call until it is 0 again. each() is told of every actor that exists from
+ * the first call to the last at least once, and of none that at no time in between exists; whoever
+ * comes or goes meanwhile is told or not. One that is folded into the image meanwhile, or was
+ * erased and came again shortly before, may be told twice. A call tells of about limit actors (0:
+ * 100; at most 10 000), some hundred more at most, and looks at eight times as many at most: so it
+ * may tell of fewer, also of none, and go on. A cursor is good for any type, any number of
+ * workers, and in the next run of the box on the same directory; then, or if tens of thousands of
+ * scans are under way at once, the stored part may begin anew.
  *
- * Does not block, takes time for limit actors and for reading memory the image is mapped to; each() may call whatever
- * does not block. NOH_OK, NOH_ENOTYPE, NOH_EINVAL (no cursor of noh_scan's), NOH_ENOMEM and NOH_ECORRUPT (nobody was
- * told, *cursor is as it was), NOH_ESTOPPED. */
+ * Does not block; takes time for what it looks at and for reading memory the image is mapped to.
+ * each() may call whatever does not block. NOH_OK, NOH_ENOTYPE, NOH_EINVAL (no cursor of
+ * noh_scan's), NOH_ENOMEM and NOH_ECORRUPT (nobody was told, *cursor is as it was), NOH_ESTOPPED. */
 typedef struct noh_scanned {
 	const char *address;      /* len bytes and a NUL */
 	size_t      len;
 	bool        active;
 } noh_scanned;
 typedef void noh_scan_fn(void *user, const noh_scanned *actor);
-NOH_API int noh_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user);
+NOH_API int noh_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit,
+		     noh_scan_fn *each, void *user);
 
 /* ── 5 inside a turn ─────────────────────────────────────────────────────────────────────────*/
 NOH_API noh_box    *noh_turn_box(noh_turn *turn);

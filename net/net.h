@@ -35,6 +35,7 @@ struct arrival {
 	uint32_t    slot;
 	uint8_t     op;                    /* enum request_op                                       */
 	uint8_t     named;                 /* enum request_type                                     */
+	bool        more;                  /* the door's: the next one is for the same actor        */
 	bool        final;                 /* the door's: NOH_FULL is the answer, its type does not block */
 };
 #define ARRIVALS 128                       /* delivered together                                    */

@@ -85,12 +85,12 @@ typedef int db_dead_fn(void *arg, uint64_t at_ms, uint64_t number, const char *r
 		       const struct part_dead *dead, const void *rest, size_t rest_len);
 int db_dead(struct db *db, db_dead_fn *each, void *arg);
 
-/* For scans: up to `most` addresses that begin with prefix, in the order of their bytes, above `after` (NULL: from the
- * first one). *end: there are no more. */
-int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *after, size_t after_len, uint32_t most,
-	    struct names *out, bool *end);
-/* NAME_STORED to those from the first-th on that are NAME_THERE and NAME_DURABLE and have an image. That one is not there is not proven
- * here: who is damaged is told twice then, or not stored. */
+/* For scans: up to `most` addresses that begin with prefix, in the order of their bytes, above `after`
+ * (NULL: from the first one). *end: there are no more. */
+int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *after, size_t after_len,
+	    uint32_t most, struct names *out, bool *end);
+/* NAME_STORED to those from the first-th on that are NAME_THERE and NAME_DURABLE and have an image. That
+ * one is not there is not proven here: who is damaged is told twice then, or not stored. */
 int db_mark_stored(struct db *db, struct names *n, uint32_t first);
 /* The frame of the last commit. If it is the same before and after something, there was none in between. */
 uint64_t db_commits(struct db *db);

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *after, size_t after_len, uint32_t most,
-	    struct names *out, bool *end)
+int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *after, size_t after_len,
+	    uint32_t most, struct names *out, bool *end)
 {
 	uint8_t from[VALUE_KEY_MAX];
 	MDB_val key = { prefix_len, from }, val;

@@ -65,7 +65,8 @@ void store_disk_set_tail(struct store *s, struct tail *tail, uint64_t epoch);
 void store_disk_folded(struct store *s, uint64_t epoch);
 uint64_t store_disk_overlay_bytes(struct store *s);
 
-/* What the overlay and the tail say of it, and when that is on disk. What they say nothing of is as LMDB says. */
+/* What the overlay and the tail say of it, and when that is on disk. What they say nothing of is as LMDB
+ * says. */
 enum store_says store_disk_says(struct store *s, const char *address, size_t alen, uint64_t hash, uint64_t *due);
 /* Is it sure that LMDB has what is due then? */
 bool store_disk_is_folded(struct store *s, uint64_t due);
@@ -78,8 +79,8 @@ static inline int store_load(struct store *s, const char *address, size_t alen, 
 	return s->ops->load(s, address, alen, hash, out);
 }
 
-/* In place of an image of the same or a lower sequence; image is copied. A disk store keeps it in memory until it is
- * folded, and not at all if in->due is folded already. NOH_OK, NOH_ENOMEM. */
+/* In place of an image of the same or a lower sequence; image is copied. A disk store keeps it in memory
+ * until it is folded, and not at all if in->due is folded already. NOH_OK, NOH_ENOMEM. */
 static inline int store_save(struct store *s, const char *address, size_t alen, uint64_t hash,
 			     const struct stored *in)
 {
@@ -109,8 +110,8 @@ static inline bool store_may_have(struct store *s, uint64_t hash)
 	return s->ops->may_have(s, hash);
 }
 
-/* For scans. What is in memory of those whose hash is in [from, last], which share its top 12 bits: with due, and
- * NAME_THERE or not (out of an overlay, from 1; out of the tail, from 2). False: no memory. */
+/* For scans. What is in memory of those whose hash is in [from, last], which share its top 12 bits: with
+ * due, and NAME_THERE or not (out of an overlay, from 1; out of the tail, from 2). False: no memory. */
 static inline bool store_window(struct store *s, uint64_t from, uint64_t last, struct names *out)
 {
 	return s->ops->window(s, from, last, out);

@@ -176,7 +176,8 @@ static bool store_disk_may_have(struct store *s, uint64_t hash)
 	return overlay_any(&d->images, hash) || load_relaxed(&d->shared.tail) || !db_empty(d->db);
 }
 
-/* The overlay first: what has gone from it before the tail is looked at has gone from there, too, into LMDB. */
+/* The overlay first: what has gone from it before the tail is looked at has gone from there, too, into
+ * LMDB. */
 static bool store_disk_window(struct store *s, uint64_t from, uint64_t last, struct names *out)
 {
 	struct store_disk *d = disk_of(s);

@@ -60,7 +60,8 @@ uint64_t scan_near(struct sched *s, uint64_t hash, uint64_t *lines)
 	return (slots + 1) / 2;
 }
 
-bool scan_look(struct port *p, const struct address *a, struct type *t, uint64_t hash, uint16_t *flags, uint64_t *due)
+bool scan_look(struct port *p, const struct address *a, struct type *t, uint64_t hash, uint16_t *flags,
+	       uint64_t *due)
 {
 	struct cell *c;
 	uint32_t gen;

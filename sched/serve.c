@@ -366,10 +366,9 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 
 			if (r == PARKED || (r == NEVER_USED && life_deactivate(w, c)))
 				return NULL;
-			if (r != READY) {
-				cur.id = 0;
+			cur.id = 0;      /* it may have been told to go: then what waits is dropped */
+			if (r != READY)
 				continue;
-			}
 		}
 		/* What its activation brought from storage was sent before. */
 		if (__builtin_expect(c->flags & CELL_EXTRA, 0) && *in_hand && c->ext->redo)
@@ -396,7 +395,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			if (got == MESSAGE)
 				m = &slot->msg;
 		}
-		if (__builtin_expect(t->noted, 0) && t->sheds && slot && shed(w, c, t, slot))
+		if (__builtin_expect(t->noted, 0) && t->sheds && m && slot && shed(w, c, t, slot))
 			m = NULL;
 		if (m) {
 			struct cell *next = serve_message(w, c, t, m, slot, *budget, in_hand);

@@ -61,8 +61,8 @@ static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct ty
 		w->mine.turn.so_far.flags = TURN_READONLY;
 }
 
-/* Its state is not what is stored. A durable one exists when its record is pushed (durable.c), others from their
- * first change on. */
+/* Its state is not what is stored. A durable one exists when its record is pushed (durable.c), others
+ * from their first change on. */
 static ALWAYS_INLINE void turn_changed(struct worker *w, struct cell *c)
 {
 	struct noh_turn *t = &w->mine.turn;

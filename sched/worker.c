@@ -303,7 +303,7 @@ static void see_to_records(struct worker *w)
 	w->mine.pushed = false;
 	if (w->mine.networked)           /* what may leave leaves before the disk is waited for */
 		w->fixed.sched->net.submit(w->fixed.sched->net.arg, w->fixed.index);
-	if (runq_length(&w->runq) || hands_length(&w->hands))
+	if (runq_length(&w->runq) || hands_length(&w->hands) || w->mine.crowded)
 		w->fixed.sched->journal.wake(w->fixed.sched->journal.arg);
 	else
 		journal_here(w);

@@ -1,5 +1,8 @@
 /* tests/box/corner_test.c - promises, deadlines and limits where two rules meet. */
+#include "tests/box/durable_kit.h"
 #include "tests/box/kit.h"
+
+#include "box/box.h"
 
 enum { DEFER, SETTLE, GET, MANY, ASK_SHORT, ANSWERED, SLOW, HOLD, TO_OTHER_BOX, CANCELLED,
        WAIT_FOR, FILL, TICK, SET_TICK, FULL_TICK };
@@ -280,6 +283,56 @@ static void max_actors_is_a_limit_that_can_be_reached_and_left(void)
 	end(box);
 }
 
+static const noh_type sheds = { .name = "sheds", .state_size = sizeof(struct state), .on_message = on_message,
+				.full_mode = NOH_DROP_OLDEST, .mailbox_capacity = 1 };
+
+static void count_gone(void *user, int status, const void *answer, size_t len)
+{
+	(void)answer;
+	(void)len;
+	EXPECT_EQ(status, NOH_EGONE);
+	add_seq_cst((atomic_u64 *)user, 1);
+}
+
+static void *throw_out(void *box)
+{
+	EXPECT_EQ(noh_deactivate(box, "sheds:1", true, SOON), NOH_OK);
+	return NULL;
+}
+
+static bool is_told_to_go(void *mailbox)
+{
+	return load_acquire(&((struct mailbox *)mailbox)->word) & MB_SYS;
+}
+
+/* What is dropped by force was looked at once more, as if it were the oldest of too many. */
+static void a_message_that_is_dropped_by_force_is_dropped_once(void)
+{
+	noh_call_options o = { .timeout_ms = SOON, .durability = NOH_MEMORY };
+	atomic_u64 gone = 0;
+	noh_actor ref;
+	pthread_t t;
+	char dir[256];
+	noh_box *box = open_dir(fresh_dir(dir, sizeof dir), 1, &sheds, 1);
+
+	gate_shut();
+	EXPECT_EQ(noh_send(box, "sheds:1", HOLD, NULL, 0), NOH_OK);
+	EXPECT(gate_holds(1));
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(noh_call_then_with(box, "sheds:1", GET, NULL, 0, &o, count_gone, &gone), NOH_OK);
+	EXPECT_EQ(noh_ref(box, "sheds:1", &ref), NOH_OK);
+	EXPECT_EQ(pthread_create(&t, NULL, throw_out, box), 0);
+	EXPECT(test_wait_until(is_told_to_go, &cell_at(&box->sched, ref_number(ref))->mailbox, SOON));
+	gate_open();
+	EXPECT_EQ(pthread_join(t, NULL), 0);
+	EXPECT(reaches(&gone, 3));
+	EXPECT_EQ(stats_of(box, "sheds").dropped_forced, 3);
+	EXPECT_EQ(stats_of(box, "sheds").dropped_oldest, 0);
+	EXPECT(adds_up(box, "sheds"));
+	end(box);
+	remove_dir(dir);
+}
+
 TEST_MAIN(
 	TEST(a_promise_in_the_state_outlives_its_actor, "RT-14"),
 	TEST(a_promise_whose_asker_gave_up_is_for_nobody, "RT-14"),
@@ -290,4 +343,5 @@ TEST_MAIN(
 	TEST(an_actor_that_waits_is_deactivated_when_its_answer_is_here, "LC-11"),
 	TEST(a_timer_goes_on_however_often_its_actor_is_thrown_out, "RT-07 LC-05"),
 	TEST(a_timer_whose_turn_finds_a_mailbox_full_comes_again, "MB-05"),
-	TEST(max_actors_is_a_limit_that_can_be_reached_and_left))
+	TEST(max_actors_is_a_limit_that_can_be_reached_and_left),
+	TEST(a_message_that_is_dropped_by_force_is_dropped_once, "MB-03 RT-16"))

@@ -1,5 +1,5 @@
-/* tests/box/scan_kit.h - what the tests of noh_scan share: actors "c:17" that can be made, asked, erased and sent to
- * storage, and scans that note how often each was told. */
+/* tests/box/scan_kit.h - what the tests of noh_scan share: actors "c:17" that can be made, asked, erased
+ * and sent to storage, and scans that note how often each was told. */
 #ifndef NOH_TESTS_BOX_SCAN_KIT_H
 #define NOH_TESTS_BOX_SCAN_KIT_H
 
@@ -38,8 +38,10 @@ static inline int on_message(noh_turn *t, const noh_msg *m)
 }
 
 static const noh_type types[] = {
-	{ .name = "c", .state_size = 8, .on_message = on_message, .mailbox_capacity = 100000, .full_mode = NOH_BLOCK },
-	{ .name = "d", .state_size = 8, .on_message = on_message, .mailbox_capacity = 100000, .full_mode = NOH_BLOCK },
+	{ .name = "c", .state_size = 8, .on_message = on_message, .full_mode = NOH_BLOCK,
+	  .mailbox_capacity = 100000 },
+	{ .name = "d", .state_size = 8, .on_message = on_message, .full_mode = NOH_BLOCK,
+	  .mailbox_capacity = 100000 },
 	{ .name = "v", .state_size = 8, .on_message = on_message, .is_volatile = true, .full_mode = NOH_BLOCK },
 };
 #define TYPES_HERE (sizeof types / sizeof types[0])
@@ -132,7 +134,8 @@ static inline int say(noh_box *box, char type, uint32_t id, uint32_t kind)
 	return noh_call(box, address, kind, &one, 8, SOON, NULL, NULL);
 }
 
-static inline void send_all(noh_box *box, char type, uint32_t from, uint32_t upto, uint32_t kind, bool (*is)(uint32_t))
+static inline void send_all(noh_box *box, char type, uint32_t from, uint32_t upto, uint32_t kind,
+			    bool (*is)(uint32_t id))
 {
 	char address[16];
 	int64_t one = 1;
@@ -153,7 +156,8 @@ static inline bool handled_all(void *arg)
 	struct range *r = arg;
 	noh_type_stats s;
 
-	return noh_get_type_stats(r->box, (char[]){ r->type, 0 }, &s) == NOH_OK && s.accepted == s.handled + s.failed;
+	return noh_get_type_stats(r->box, (char[]){ r->type, 0 }, &s) == NOH_OK &&
+	       s.accepted == s.handled + s.failed;
 }
 
 static inline bool all_home(void *arg)

@@ -1,5 +1,6 @@
-/* tests/box/scan_race_test.c - noh_scan while actors come, go, move to storage and are folded, and after kill -9: whoever
- * exists all the time is told, whoever never does is not; in the end the number is exact. */
+/* tests/box/scan_race_test.c - noh_scan while actors come, go, move to storage and are folded, and after
+ * kill -9: whoever exists all the time is told, whoever never does is not; in the end the number is
+ * exact. */
 #include "tests/box/scan_kit.h"
 
 #include <pthread.h>
@@ -57,7 +58,8 @@ static void stirred(noh_box *box, char type, unsigned scans)
 	for (unsigned i = 0; i < scans; i++) {
 		scan_all(box, name, 1 + i % 3 * 100, &told);
 		for (uint32_t id = 0; id < MOST; id++)
-			if (id < 1000 ? !EXPECT(told.times[id] > 0) : id >= 2000 && !EXPECT_EQ(told.times[id], 0)) {
+			if (id < 1000 ? !EXPECT(told.times[id] > 0)
+				      : id >= 2000 && !EXPECT_EQ(told.times[id], 0)) {
 				fprintf(stderr, "%s:%u\n", name, id);
 				break;
 			}
@@ -164,7 +166,8 @@ static void after_kill_9_it_tells_what_was_answered(void)
 		for (int again = 0; again < 2; again++) {        /* out of the tail; folded */
 			scan_all(box, "c", 50, &told);
 			for (uint32_t id = 0; id < 400; id++) {
-				uint32_t sent = load_seq_cst(&words->sent[id]), acked = load_seq_cst(&words->acked[id]);
+				uint32_t sent = load_seq_cst(&words->sent[id]);
+				uint32_t acked = load_seq_cst(&words->acked[id]);
 
 				if (sent == acked)
 					EXPECT_EQ(told.times[id] > 0, sent % 2);

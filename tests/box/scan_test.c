@@ -1,5 +1,5 @@
-/* tests/box/scan_test.c - noh_scan of a box that stands still: who exists is told once, wherever it is; cursors; lack of
- * memory; what waits for the disk (P5). And how many there are. */
+/* tests/box/scan_test.c - noh_scan of a box that stands still: who exists is told once, wherever it is;
+ * cursors; lack of memory; what waits for the disk (P5). And how many there are. */
 #include "tests/box/scan_kit.h"
 
 #include "core/mem.h"
@@ -237,7 +237,8 @@ static void marks_that_are_forgotten_miss_nobody(void)
 	EXPECT_EQ(told.twice, 0);
 	for (uint64_t i = 0; i < 3 * MARKS; i++) {
 		snprintf(address, sizeof address, "c:%u", (unsigned)i);
-		EXPECT_EQ(marks_set(&box->marks, address, strlen(address), i * UINT64_C(0x9E3779B97F4A7C15)), NOH_OK);
+		EXPECT_EQ(marks_set(&box->marks, address, strlen(address), i * UINT64_C(0x9E3779B97F4A7C15)),
+			  NOH_OK);
 	}
 	EXPECT(overlay_bytes(&box->marks.places) < MARKS * 400);
 	go_on(box, "c", &cursor, 50, &told);

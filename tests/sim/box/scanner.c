@@ -1,9 +1,9 @@
 /* tests/sim/box/scanner.c - scans while everything else goes on, over crashes, and after each of them.
  *
- * Whether an actor exists follows from its records alone: one that does not erase it makes it exist. A scan goes on for
- * many steps, with others in between also inside its calls, and its cursor outlives the box. Whoever existed all the
- * time must be told, whoever never did must not, and nobody before the epoch that brings it to disk is named (P5).
- */
+ * Whether an actor exists follows from its records alone: one that does not erase it makes it exist. A
+ * scan goes on for many steps, with others in between also inside its calls, and its cursor outlives the
+ * box. Whoever existed all the time must be told, whoever never did must not, and nobody before the
+ * epoch that brings it to disk is named (P5). */
 #include "tests/sim/box/sim.h"
 
 #include "box/api.h"
@@ -21,7 +21,8 @@ bool __real_overlay_window(struct overlay *o, uint64_t from, uint64_t last, stru
 int __wrap_db_mark_stored(struct db *db, struct names *n, uint32_t first);
 int __real_db_mark_stored(struct db *db, struct names *n, uint32_t first);
 
-/* Others get in before and after memory's second place is looked at, and between a snapshot and what is made of it. */
+/* Others get in before and after memory's second place is looked at, and between a snapshot and what is
+ * made of it. */
 bool __wrap_overlay_window(struct overlay *o, uint64_t from, uint64_t last, struct names *out)
 {
 	bool ok;
@@ -134,9 +135,10 @@ static void go_on(void)
 	if (rc != NOH_OK)
 		return;
 	for (unsigned a = 0; a < VOL_FIRST; a++)
-		if (sim->scan.now[a] && sim->scan.there[a] && sim->scan.born_due[a] > due && sim->scan.born_due[a] > durable)
-			sim_violation("a scan tells of %s by epoch %" PRIu64 ", it is on disk with %" PRIu64, sim_name(a),
-				      due, sim->scan.born_due[a]);
+		if (sim->scan.now[a] && sim->scan.there[a] && sim->scan.born_due[a] > due &&
+		    sim->scan.born_due[a] > durable)
+			sim_violation("a scan tells of %s by epoch %" PRIu64 ", it is on disk with %" PRIu64,
+				      sim_name(a), due, sim->scan.born_due[a]);
 	if (sim->scan.cursor == 0)
 		finish();
 }
@@ -176,7 +178,8 @@ void scanner_act(void)
 	go_on();
 }
 
-/* Nothing has run yet: exactly those that the store has, and each once unless it is in the journal's tail. */
+/* Nothing has run yet: exactly those that the store has, and each once unless it is in the journal's
+ * tail. */
 void scanner_started(void)
 {
 	uint64_t cursor = sim->scan.cursor;
