@@ -75,9 +75,10 @@ static inline void directory_fetch_table(struct directory *d, uint64_t hash)
 static inline void directory_fetch(struct directory *d, uint64_t hash)
 {
 	uint64_t word = load_relaxed(&d->tables[ring_hash_partition(hash)].array);
+	uint64_t place = directory_place(directory_tag(hash), 0, directory_mask(word));
 
-	__builtin_prefetch(directory_entries(word) +
-			   directory_place(directory_tag(hash), 0, directory_mask(word)), 1);
+	/* A number, not a pointer: there may be no entries yet. */
+	__builtin_prefetch((const void *)((uintptr_t)directory_entries(word) + place * sizeof(atomic_u64)), 1);
 }
 
 /* Walk the cells that may be the one: directory_walk, then while ((n = directory_next())) compare. */

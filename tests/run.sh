@@ -237,9 +237,27 @@ crash_stage() {   # quick or full
 	grep '^SKIP' "$log" | sed 's/^/    /'
 }
 
-sale_stage() {
+sale_stage() {   # quick or full
 	stage "flash sale, server killed"
 	suite "tests/e2e/flash_sale.sh" tests/e2e/flash_sale.sh "$out/noh"
+	suite "tests/e2e/orders.sh $1" tests/e2e/orders.sh "$1" "$out/noh"
+	close_stage
+}
+# A real server, the clients that people have, what idle ones cost, and a disk that fills up under it.
+serve_stage() {
+	local s
+	stage "the server, from outside"
+	: > "$tmp/skips"
+	for s in clients idle full_disk; do
+		suite "tests/e2e/$s.sh" tests/e2e/$s.sh "$out/noh"
+		grep '^SKIP' "$log" >> "$tmp/skips"
+	done
+	close_stage
+	sed 's/^/    /' "$tmp/skips"
+}
+neighbour_stage() {
+	stage "bad neighbours"
+	suite "tests/e2e/neighbours.sh" tests/e2e/neighbours.sh "$out/noh"
 	close_stage
 }
 
@@ -307,6 +325,9 @@ elif [ "$mode" = stress ]; then
 	unit_stage "stress tests, plain" T="$T" stress-unit
 	unit_stage "stress tests, ThreadSanitizer" SAN=thread T="$T" stress-unit
 	[ "$T" ] || interleave_stage stress
+	[ "$T" ] || build
+	[ "$T" ] || sale_stage full
+	[ "$T" ] || neighbour_stage
 	[ "$T" ] || crash_stage full
 	[ "$T" ] || sim_stage full
 elif [ "$T" ]; then
@@ -317,7 +338,8 @@ else
 	unit_stage "unit tests, plain" unit
 	bench_smoke
 	e2e_stage
-	sale_stage
+	serve_stage
+	sale_stage quick
 	interleave_stage
 	unit_stage "unit tests, ASan and UBSan" SAN=address unit
 	shim_stage

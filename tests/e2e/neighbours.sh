@@ -1,0 +1,66 @@
+#!/bin/bash
+# tests/e2e/neighbours.sh [path/to/noh] [pairs] - what bad neighbours cost: clients that never read, that send a byte a
+# second, that announce 4 GiB. The p99 of others' INCR at a fixed rate, with and without them, in turns: the median of
+# the ratios is at most 1.25 (P11). Wants an idle machine. The last line: "N passed, N failed".
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+noh=${1:-out/plain/noh}
+pairs=${2:-7}
+. tests/e2e/server.sh
+bad=()
+tidy_all() { [ ${#bad[@]} -gt 0 ] && bad_end; tidy; }
+trap tidy_all EXIT
+
+# Each goes on for ever: cut off, it comes again. No process of theirs outlives them with the connection.
+connect() { { exec 3<> "/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || { sleep 0.2; false; }; }
+never_reads() {
+	local line
+	trap '' PIPE
+	line=$(printf 'ECHO %050000d\r\nPING\r\n' 1)
+	while :; do connect && while printf '%s\r\n' "$line" >&3; do :; done 2>/dev/null; done
+}
+a_byte_a_second() {
+	trap '' PIPE
+	while :; do
+		connect && printf '*2\r\n$4\r\nECHO\r\n$100000\r\n' >&3 && while printf 'x' >&3; do sleep 1 3>&-; done 2>/dev/null
+	done
+}
+announces() {
+	trap '' PIPE
+	while :; do
+		connect && printf '*2\r\n$4\r\nECHO\r\n$4294967295\r\n' >&3 && read -r -t 1 _ <&3
+		connect && printf '*65536\r\n$1048576\r\nabc' >&3 && sleep 1 3>&-
+	done 2>/dev/null
+}
+bad_begin() {
+	local i
+	for i in 1 2 3; do never_reads & bad+=($!); done
+	for i in 1 2 3 4 5; do a_byte_a_second & bad+=($!); done
+	announces & bad+=($!)
+	sleep 3                                  # until those that never read are paused: filling up costs CPU
+}
+bad_end() { kill -KILL "${bad[@]}" 2>/dev/null; wait "${bad[@]}" 2>/dev/null; bad=(); }   # TERM would wait for their writes
+p99() {
+	"$noh" bench load --port "$port" --mix incr --rate 5k --connections 20 --keys 10k --seconds 3 --warmup 0.5 --json 2>"$tmp/err" |
+		sed -n 's/.*"latency_us":{[^}]*"p99":\([0-9.]*\).*/\1/p'
+}
+for io in uring epoll; do
+	if ! start_server --io $io --durability none; then          # the disk has its own opinion of p99
+		[ $io = uring ] && grep -q 'io_uring' "$tmp/log" && { failed=0; skip "io_uring is not to be had here"; continue; }
+		finish
+	fi
+	: > "$tmp/ratios"
+	for n in $(seq "$pairs"); do
+		alone=$(p99)
+		bad_begin
+		beside=$(p99)
+		bad_end
+		awk -v a="$alone" -v b="$beside" 'BEGIN { if (a > 0 && b > 0) print b / a; else print 99 }' >> "$tmp/ratios"
+		printf '  %s, pair %d: p99 %s us alone, %s us beside bad neighbours\n' $io "$n" "$alone" "$beside"
+	done
+	median=$(sort -n "$tmp/ratios" | sed -n "$(((pairs + 1) / 2))p")
+	if awk -v m="$median" 'BEGIN { exit !(m <= 1.25) }'; then ok; else fail "p99 beside bad neighbours on $io: $median times" "$(cat "$tmp/ratios" "$tmp/err")"; fi
+	printf '  %s: the median ratio is %s\n' $io "$median"
+	stop_server
+done
+finish
