@@ -242,7 +242,7 @@ static atomic_u32 stop;
 static struct topic_member *always;
 
 /* Whoever sits throughout is seen by every walk, exactly once. */
-struct reader { ck_epoch_record_t epoch; uint64_t walks; };     /* the epoch keeps its records */
+struct reader { ck_epoch_record_t epoch; atomic_u64 walks; };     /* the epoch keeps its records */
 
 static void *look(void *arg)
 {
@@ -260,7 +260,7 @@ static void *look(void *arg)
 		(void)find("other");
 		(void)topic_listeners(t ? t : find("busy"));
 		epoch_leave(&r->epoch);
-		r->walks++;
+		add_relaxed(&r->walks, 1);
 	}
 	return NULL;
 }
@@ -289,7 +289,9 @@ static void readers_see_who_sits_throughout(void)
 		ck_epoch_register(&epoch, &by[i].epoch, NULL);
 		EXPECT_EQ(pthread_create(&readers[i], NULL, look, &by[i]), 0);
 	}
-	for (int step = 0; step < 40000 && !load_acquire(&stop); step++) {
+	/* So many changes, and on until both have looked: a busy machine may not have let them begin. */
+	for (int step = 0; (step < 40000 || !load_relaxed(&by[0].walks) || !load_relaxed(&by[1].walks)) &&
+			   !load_acquire(&stop); step++) {
 		uint32_t i = (uint32_t)(test_random(&state) % 64);
 
 		if (list[i]) {
@@ -309,7 +311,7 @@ static void readers_see_who_sits_throughout(void)
 	store_release(&stop, 1);
 	for (int i = 0; i < 2; i++)
 		pthread_join(readers[i], NULL);
-	EXPECT(by[0].walks > 0 && by[1].walks > 0);
+	EXPECT(load_relaxed(&by[0].walks) > 0 && load_relaxed(&by[1].walks) > 0);
 	for (int i = 0; i < 64; i++)
 		if (list[i]) {
 			topic_leave(&ts, &record, list[i]);
