@@ -71,6 +71,9 @@ look() {
 		check "$(gcc_rt_name)" 'libtsan libasan libubsan' gcc-libs has_sanitizers
 		check relacy-dev       -                  -               has_relacy
 		check redis-tools      redis              redis           has_command redis-cli
+		check libhiredis-dev   hiredis-devel      hiredis         has_library hiredis hiredis/hiredis.h
+		check nodejs           nodejs             nodejs          has_command node
+		check npm              npm                npm             has_command npm
 		check valgrind         valgrind           valgrind        has_command valgrind
 		check fuse3            fuse3              fuse3           has_command fusermount3
 		check libfuse3-dev     fuse3-devel        fuse3           has_library fuse3 fuse3/fuse.h

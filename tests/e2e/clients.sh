@@ -31,6 +31,7 @@ redis_cli() {
 	like "INFO names the backend" "io_backend:$1" redis-cli -p "$port" INFO
 	like "COMMAND DOCS feeds its help" 'Add 1' redis-cli -p "$port" COMMAND DOCS incr
 	is "inline, and half a connection" $'+PONG\r\n:1\r' bash -c "exec 3<> /dev/tcp/127.0.0.1/$port; printf 'PING\r\nINCR cli:nc\r\nQUIT\r\n' >&3; head -n 2 <&3"
+	is "SCAN, all of it" $'cli:scan:1\ncli:scan:2\ncli:scan:3' sh -c "redis-cli -p $port MSET cli:scan:1 1 cli:scan:2 2 cli:scan:3 3 >/dev/null; redis-cli -p $port --scan --pattern 'cli:scan:*' | sort"
 	reply=$(for i in $(seq 5000); do printf 'INCR cli:pipe\r\n'; done | timeout 30 redis-cli -p "$port" --pipe 2>&1)
 	if grep -q 'errors: 0, replies: 5000' <<< "$reply"; then ok; else fail "pipe mode" "$reply"; fi
 	is "pipe mode, counted" 5000 redis-cli -p "$port" GET cli:pipe

@@ -29,6 +29,13 @@ async function nodeRedis(RESP) {
 	assert.equal(left, 3);
 	assert.equal(await client.sendCommand(['INV.COMMIT', k + 'sku', String(hold)]), 2);
 	assert.ok(await client.sendCommand(['ACTOR.STATUS', 'counter:' + k + 'a']));
+	const listener = client.duplicate();
+	listener.on('error', (e) => { throw e; });
+	await listener.connect();
+	const heard = new Promise((resolve) => listener.subscribe(k + 'news', resolve).then(() => client.publish(k + 'news', 'extra')));
+	assert.equal(await heard, 'extra');
+	await listener.unsubscribe(k + 'news');
+	listener.destroy();
 	client.destroy();
 }
 
@@ -48,6 +55,12 @@ async function ioRedis() {
 	assert.equal((await client.call('INV.RESERVE', 'i:sku', 3))[1], 0);
 	await assert.rejects(client.call('INV.RESERVE', 'i:sku', 1), /OUTOFSTOCK/);
 	await assert.rejects(client.call('ACTOR.INVOKE', 'nosuch:x', '0', ''), /NOTYPE/);
+	const listener = new Redis({ port, host: '127.0.0.1' });
+	await listener.psubscribe('i:*');
+	const heard = new Promise((resolve) => listener.on('pmessage', (pattern, channel, text) => resolve([pattern, channel, text])));
+	assert.equal(await client.publish('i:news', 'extra'), 1);
+	assert.deepEqual(await heard, ['i:*', 'i:news', 'extra']);
+	listener.disconnect();
 	client.disconnect();
 }
 
