@@ -15,19 +15,23 @@ void park_awake(struct park *p)
 	store_relaxed(&p->asleep, 0);
 }
 
+static void ring(uint32_t event)
+{
+	uint64_t one = 1;
+
+	while (write((int)event - 1, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
 bool park_wake(struct park *p)
 {
-	uint32_t asleep = 1;
+	uint32_t asleep = 1, event = load_relaxed(&p->event);
 
 	if (!load_seq_cst(&p->asleep) || !cas_acq_rel(&p->asleep, &asleep, 0))
 		return false;
-	uint32_t event = load_relaxed(&p->event);
-	uint64_t one = 1;
-
-	if (!event)
-		futex_wake_all(&p->asleep);
+	if (event)
+		ring(event);
 	else
-		while (write((int)event - 1, &one, sizeof one) < 0 && errno == EINTR)
-			;
+		futex_wake_all(&p->asleep);
 	return true;
 }
