@@ -271,6 +271,7 @@ static int on_open(void *arg, uint32_t worker)
 	if (net_open(box->server, worker))
 		return net_at(box, worker)->io->wake_fd + 1;
 	sched_logf(&box->sched, NOH_ERROR, "", "worker %u has no network: %s", worker, noh_why());
+	server_unlisten(box->server, worker);    /* else its share of the clients would wait for ever */
 	return 0;
 }
 
@@ -311,6 +312,19 @@ static int door_scan(void *arg, const char *type, uint64_t *cursor, uint32_t lim
 		     uint64_t *due)
 {
 	return api_scan(arg, type, cursor, limit, each, user, due);
+}
+
+static uint64_t door_known(void *arg)
+{
+	struct sched *s = &((noh_box *)arg)->sched;
+	uint64_t due = 0;
+
+	for (uint32_t i = 0; i < s->worker_count; i++) {
+		uint64_t known = load_acquire(&s->workers[i].shown.known_due);
+
+		due = known > due ? known : due;
+	}
+	return due;
 }
 
 static atomic_u64 *door_awaits(void *arg, uint32_t worker)
@@ -377,7 +391,7 @@ static uint64_t on_publish(void *arg, struct port *p, struct topic *topic, const
 
 int noh_listen(noh_box *box, const noh_listen_options *options)
 {
-	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_awaits,
+	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_known, door_awaits,
 				 door_now_ns, door_wall_ms, door_log, &box->sched.durable, &box->sched.topics,
 				 door_epoch, door_publish, door_personal, door_wake };
 

@@ -29,6 +29,7 @@ struct call {
 	const struct arg     *argv;        /* argv[0] is the command's name */
 	uint32_t              argc;
 	uint64_t              now_ms;      /* of this pass: the box's wall-clock time */
+	bool                  later;       /* it has to wait for those before it: command_run */
 };
 
 /* What is asked of one actor. */

@@ -151,6 +151,10 @@ void command_run(struct call *c)
 		return;
 	}
 
+	if (__builtin_expect(command->flags & COMMAND_ALONE, 0) && !call_alone(c)) {
+		c->later = true;
+		return;
+	}
 	c->command = s->last = command;
 	if (s->calls) {
 		atomic_u64 *calls = &s->calls[command_index(command)];
@@ -161,6 +165,14 @@ void command_run(struct call *c)
 }
 
 /* ── arguments ────────────────────────────────────────────────────────────────────────────────── */
+bool call_pattern(struct call *c, const struct arg *pattern)
+{
+	if (pattern->len <= PATTERN_MAX)
+		return true;
+	out_error(call_out(c), "a pattern has at most %d bytes, this one has %u", PATTERN_MAX, pattern->len);
+	return false;
+}
+
 bool arg_is(const struct arg *a, const char *word)
 {
 	return same_name(word, a->at, a->len);

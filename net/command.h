@@ -20,7 +20,9 @@ enum command_flag {
 	COMMAND_REFUSED  = 64,     /* known, and refused in one sentence: not listed           */
 	COMMAND_DENYOOM  = 128,    /* may need memory                                          */
 	COMMAND_IDEM     = 256,    /* takes IDEM key                                           */
-	COMMAND_LISTENER = 512     /* also of a RESP2 client that has subscribed to something  */
+	COMMAND_LISTENER = 512,    /* also of a RESP2 client that has subscribed to something  */
+	COMMAND_ALONE    = 1024    /* looks at, or tells, what others did: not before the commands before it are
+				      answered                                                 */
 };
 
 enum command_group { GROUP_CONNECTION, GROUP_SERVER, GROUP_COUNTER, GROUP_KEYS, GROUP_INVENTORY, GROUP_ACTOR,
@@ -61,6 +63,10 @@ bool arg_is(const struct arg *a, const char *word);             /* word in lower
 bool arg_int(const struct arg *a, int64_t *n);                  /* strictly: as %lld would print it     */
 bool arg_uint(const struct arg *a, uint64_t *n);
 int  arg_show(const struct arg *a, char *text, size_t size);    /* printable, cut to size - 1           */
+
+/* Patterns take time; one that is too long is refused, and the error written. */
+enum { PATTERN_MAX = 1024 };
+bool call_pattern(struct call *c, const struct arg *pattern);
 
 void out_syntax_error(struct out *o);
 void out_arity_error(struct out *o, const struct command *command);

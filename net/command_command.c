@@ -214,6 +214,8 @@ void cmd_command_list(struct call *c)
 		out_syntax_error(o);
 		return;
 	}
+	if (c->argc == 5 && !call_pattern(c, &c->argv[4]))
+		return;
 	for (const struct command *k = command_row(0); k < end(); k = after(k))
 		n += is_listed(k) && passes(c, k);
 	out_array(o, n);

@@ -121,6 +121,9 @@ void cmd_config_get(struct call *c)
 	const noh_listen_options *options = net_options(c->net);
 	struct out *o = call_out(c);
 
+	for (uint32_t i = 2; i < c->argc; i++)
+		if (!call_pattern(c, &c->argv[i]))
+			return;
 	out_map(o, matching(c, options, NULL));
 	matching(c, options, o);
 }

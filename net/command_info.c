@@ -140,7 +140,7 @@ static void keyspace(struct report *r)
 {
 	noh_type_stats counters;
 
-	if (noh_get_type_stats(call_box(r->call), "counter", &counters) == NOH_OK && counters.existing)
+	if (call_type_stats(r->call, "counter", &counters) == NOH_OK && counters.existing)
 		say(r, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0", counters.existing);
 }
 

@@ -111,6 +111,8 @@ void cmd_pubsub_channels(struct call *c)
 		out_arity_error(o, c->command);
 		return;
 	}
+	if (l.pattern && !call_pattern(c, l.pattern))
+		return;
 	net_each_channel(c->net, list_channel, &l);
 	if (l.names.failed) {
 		out_error(o, "-OOM no memory for a list of %zu channels", l.n);

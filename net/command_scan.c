@@ -76,6 +76,8 @@ static bool read_scan(struct call *c, struct scan *s)
 		const struct arg *a = &c->argv[i];
 
 		if (i + 1 < c->argc && arg_is(a, "match")) {
+			if (!call_pattern(c, a + 1))
+				return false;
 			s->found.pattern = a[1].at;
 			s->found.pattern_len = a[1].len;
 		} else if (i + 1 < c->argc && arg_is(a, "type")) {
@@ -153,7 +155,7 @@ static uint64_t keys_there(struct call *c)
 {
 	noh_type_stats counters;
 
-	return noh_get_type_stats(call_box(c), "counter", &counters) == NOH_OK ? counters.existing : 0;
+	return call_type_stats(c, "counter", &counters) == NOH_OK ? counters.existing : 0;
 }
 
 void cmd_keys(struct call *c)
@@ -163,6 +165,8 @@ void cmd_keys(struct call *c)
 	uint64_t cursor = 0, looked = 0;
 	int rc;
 
+	if (!call_pattern(c, &c->argv[1]))
+		return;
 	if (keys_there(c) > KEYS_MOST) {
 		out_error(o, "-TOOBIG there are more than %d keys: KEYS would hold up everybody else, use SCAN", KEYS_MOST);
 		return;

@@ -15,6 +15,7 @@
 #define M  COMMAND_DENYOOM
 #define ID COMMAND_IDEM
 #define PS COMMAND_PUBSUB
+#define AL COMMAND_ALONE
 #define L  COMMAND_LISTENER
 #define KEY_NONE 0, 0, 0
 #define KEY_ONE  1, 1, 1
@@ -97,7 +98,7 @@ static const struct command table[] = {
 	    "Begin to count anew."),
 	ROW("config|set", cmd_config_set, -4, NOH_ADMIN, AD, SERVER, KEY_NONE, "name value [name value ...]", "OK",
 	    "O(1)", "Change a setting, until the server ends. Few can be changed while it runs."),
-	ROW("info", cmd_info, -1, NOH_USER, 0, SERVER, KEY_NONE, "[section ...]", "text", "O(1)",
+	ROW("info", cmd_info, -1, NOH_USER, AL, SERVER, KEY_NONE, "[section ...]", "text", "O(1)",
 	    "The server in numbers: server, clients, memory, persistence, stats, replication, cpu, commandstats, "
 	    "keyspace, noh."),
 	ROW("shutdown", cmd_shutdown, -1, NOH_ADMIN, AD, SERVER, KEY_NONE, "[NOSAVE | SAVE] [NOW] [FORCE]",
@@ -129,7 +130,7 @@ static const struct command table[] = {
 	    "time only if there is none."),
 	ROW("mget", cmd_mget, -2, NOH_USER, R | F, COUNTER, KEYS_ALL, "key [key ...]", "array of bulk strings and nils",
 	    "O(keys)", "The values of several keys, each read by itself."),
-	ROW("mset", cmd_mset, -3, NOH_USER, W | M | ID, COUNTER, PAIRS, "key value [key value ...] [IDEM idem]", "OK",
+	ROW("mset", cmd_mset, -3, NOH_USER, W | M | ID | AL, COUNTER, PAIRS, "key value [key value ...] [IDEM idem]", "OK",
 	    "O(keys)", "Set several keys, all of them at one instant; at most 1024."),
 	ROW("psetex", cmd_psetex, -4, NOH_USER, W | M | ID, COUNTER, KEY_ONE, "key milliseconds value [IDEM idem]", "OK",
 	    "O(1)", "Set, with a time to live."),
@@ -143,7 +144,7 @@ static const struct command table[] = {
 	    "integer: 1 if it was set", "O(1)", "Set, unless the key is there."),
 
 	/* ── keys ── */
-	ROW("dbsize", cmd_dbsize, 1, NOH_USER, R | F, KEYS, KEY_NONE, "", "integer", "O(1)",
+	ROW("dbsize", cmd_dbsize, 1, NOH_USER, R | F | AL, KEYS, KEY_NONE, "", "integer", "O(1)",
 	    "How many keys there are; those past their time count until they are gone."),
 	ROW("del", cmd_del, -2, NOH_USER, W | ID, KEYS, KEYS_ALL, "key [key ...] [IDEM idem]",
 	    "integer: how many were there", "O(keys)", "Delete keys, each by itself."),
@@ -156,7 +157,7 @@ static const struct command table[] = {
 	    "Set the instant at which a key goes away."),
 	ROW("expiretime", cmd_expiretime, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key",
 	    "integer; -1: it stays; -2: there is no such key", "O(1)", "The instant at which a key goes away, in seconds."),
-	ROW("keys", cmd_keys, 2, NOH_DEVELOPER, R, KEYS, KEY_NONE, "pattern", "array of keys", "O(keys)",
+	ROW("keys", cmd_keys, 2, NOH_DEVELOPER, R | AL, KEYS, KEY_NONE, "pattern", "array of keys", "O(keys)",
 	    "Keys that match. Refused if there are more than 100 000: it would hold up everybody else. Use SCAN."),
 	ROW("persist", cmd_persist, -2, NOH_USER, W | F | ID, KEYS, KEY_ONE, "key [IDEM idem]",
 	    "integer: 1 if there was a time to take away", "O(1)", "Let a key stay for ever."),
@@ -171,7 +172,7 @@ static const struct command table[] = {
 	    "The instant at which a key goes away, in milliseconds."),
 	ROW("pttl", cmd_pttl, 2, NOH_USER, R | F, KEYS, KEY_ONE, "key", "integer; -1: it stays; -2: there is no such key",
 	    "O(1)", "How long a key stays, in milliseconds."),
-	ROW("scan", cmd_scan, -2, NOH_USER, R, KEYS, KEY_NONE, "cursor [MATCH pattern] [COUNT n] [TYPE type]",
+	ROW("scan", cmd_scan, -2, NOH_USER, R | AL, KEYS, KEY_NONE, "cursor [MATCH pattern] [COUNT n] [TYPE type]",
 	    "array: the next cursor (0: the end), array of keys", "O(COUNT)",
 	    "Keys, some at a time; COUNT at most 10 000. A key that is there all the while is told at least once."),
 	ROW("touch", cmd_exists, -2, NOH_USER, R | F, KEYS, KEYS_ALL, "key [key ...]", "integer", "O(keys)",
@@ -201,7 +202,7 @@ static const struct command table[] = {
 	    "sku n [TTL seconds] [IDEM idem]", "array: reservation, available", "O(log holds)",
 	    "Hold n of an article, for a while or until committed or released; never more than there is. Errors: NOSKU, "
 	    "OUTOFSTOCK, BADAMOUNT."),
-	ROW("inv.reserveall", cmd_inv_reserveall, -3, NOH_USER, W | M | ID, INVENTORY, KEY_NONE,
+	ROW("inv.reserveall", cmd_inv_reserveall, -3, NOH_USER, W | M | ID | AL, INVENTORY, KEY_NONE,
 	    "[TTL seconds] [IDEM idem] sku n [sku n ...]", "array of [reservation, available]", "O(articles)",
 	    "Hold several articles (at most 1024), all or none, at one instant. Errors as INV.RESERVE's, naming the article."),
 	ROW("inv.restock", cmd_inv_restock, -3, NOH_USER, W | M | F | ID, INVENTORY, KEY_ONE, "sku n [IDEM idem]",
@@ -219,7 +220,7 @@ static const struct command table[] = {
 	ROW("actor.invoke", cmd_actor_invoke, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
 	    "type:id kind payload [TIMEOUT milliseconds] [IDEM idem]", "bulk string: the answer", "the actor's",
 	    "Send a message and wait for the answer. kind: its name, or its number."),
-	ROW("actor.list", cmd_actor_list, -1, NOH_DEVELOPER, R, ACTOR, KEY_NONE,
+	ROW("actor.list", cmd_actor_list, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE,
 	    "[TYPE type] [CURSOR cursor] [LIMIT n] [ALL]",
 	    "array: the next cursor (0: the end), array of [address, life]", "O(LIMIT)",
 	    "Actors in memory, of one type or of all; LIMIT 1 to 1000, 100 if none is given. ALL: all that exist, stored "
@@ -230,14 +231,14 @@ static const struct command table[] = {
 	    "type:id kind payload [IDEM idem] [ACK none|memory|disk]", "OK", "O(1)",
 	    "Send a message. ACK disk (the default): answered when it is recorded; memory: when it is in the mailbox; none: "
 	    "at once."),
-	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F, ACTOR, KEY_NONE, "type:id",
+	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",
 	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
 
 	/* ── publish and subscribe ── */
 	ROW("psubscribe", cmd_psubscribe, -2, NOH_USER, PS | L, PUBSUB, KEY_NONE, "pattern [pattern ...]",
 	    "a push for each: psubscribe, the pattern, how many subscriptions there are", "O(patterns)",
 	    "Listen to all channels whose names match: * ? [a-z] [^a-z] and \\x as elsewhere."),
-	ROW("publish", cmd_publish, 3, NOH_USER, PS | F, PUBSUB, KEY_NONE, "channel message",
+	ROW("publish", cmd_publish, 3, NOH_USER, PS | F | AL, PUBSUB, KEY_NONE, "channel message",
 	    "integer: how many clients and actors got it", "O(listeners + patterns)",
 	    "Say something to all that listen to a channel now. On actor.personal.TYPE.ID it is sent to that actor, which is "
 	    "woken, and answered when its turn is recorded."),

@@ -110,6 +110,15 @@ static struct conn *make(struct net *n, int fd, bool local)
 	return c;
 }
 
+static void on_released(void *user, struct io_socket *s)
+{
+	struct net *n = user;
+	struct conn *c = conn_of(s);
+
+	c->next_dead = n->dead;
+	n->dead = c;
+}
+
 static void on_accepted(void *user, int fd, bool local)
 {
 	struct net *n = user;
@@ -129,34 +138,27 @@ static void on_accepted(void *user, int fd, bool local)
 	if (!local)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	c = make(n, fd, local);
-	if (!c || !n->io->ops->begin(n->io, &c->socket)) {
+	if (!c) {
 		sub_relaxed(&s->connections, 1);
-		if (c)
-			conn_end(n, c);
-		else
-			refuse(n, fd, "-OOM no memory for another client\r\n");
+		refuse(n, fd, "-OOM no memory for another client\r\n");
 		return;
 	}
 	count_one(&n->shown.counts.accepted, 1);
 	count_one(&n->shown.connections, 1);
+	if (!n->io->ops->begin(n->io, &c->socket)) {     /* no memory: it was never begun, so there is nothing to end */
+		c->flags |= CONN_DEAD;
+		c->socket.closing = c->socket.released = true;
+		on_released(n, &c->socket);
+	}
 }
 
 void conn_end(struct net *n, struct conn *c)
 {
 	if (c->flags & CONN_DEAD)
 		return;
+	c->flags |= CONN_DEAD;           /* first: answers to what it asked find nobody */
 	slot_abandon(n, c);
-	c->flags |= CONN_DEAD;
 	n->io->ops->end(n->io, &c->socket);
-}
-
-static void on_released(void *user, struct io_socket *s)
-{
-	struct net *n = user;
-	struct conn *c = conn_of(s);
-
-	c->next_dead = n->dead;
-	n->dead = c;
 }
 
 static void forget(uint32_t *list, uint32_t *count, uint32_t number)
@@ -222,7 +224,7 @@ void conns_close(struct net *n)
 
 static bool may_run(const struct net *n, const struct conn *c)
 {
-	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) && c->steps == 0 &&
+	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) && c->steps == 0 && !(c->alone && c->first) &&
 	       c->waiting < n->o.max_pipeline && !conn_output_full(n, c);
 }
 
@@ -302,8 +304,8 @@ static void after_command(struct net *n, struct conn *c)
 	if (n->scratch.len || n->scratch.failed) {
 		if (n->scratch.failed || !slot_text(n, c))
 			conn_end(n, c);
-	} else if (c->out.len > out_before && !c->first && c->last == n->last_before) {
-		if (c->out.bytes[out_before] == '-')
+	} else if ((c->out.len > out_before || c->out.failed) && !c->first && c->last == n->last_before) {
+		if (c->out.len > out_before && c->out.bytes[out_before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, n->reply_due);
 	}
@@ -311,7 +313,8 @@ static void after_command(struct net *n, struct conn *c)
 		c->flags |= CONN_ENDING;
 }
 
-static void command(struct net *n, struct conn *c, const char *bytes)
+/* False: it has to wait until those before it are answered, and was not run. */
+static bool command(struct net *n, struct conn *c, const char *bytes)
 {
 	struct arg few[ARGS_ON_STACK];
 	struct call call = { .net = n, .conn = c, .argc = c->reader.argc, .now_ms = n->wall_ms };
@@ -324,8 +327,15 @@ static void command(struct net *n, struct conn *c, const char *bytes)
 		command_run(&call);
 	else
 		out_error(call_out(&call), "-OOM no memory for a command of %u arguments", call.argc);
+	c->alone = call.later;
+	if (call.later) {
+		n->muting = false;
+		n->running = NULL;
+		return false;
+	}
 	after_command(n, c);
 	pubsub_settle(n);
+	return true;
 }
 
 static void protocol_error(struct net *n, struct conn *c)
@@ -350,7 +360,12 @@ static size_t run(struct net *n, struct conn *c, char *bytes, size_t len, bool *
 
 		switch (resp_read(&c->reader, bytes + used, len - used, limits)) {
 		case RESP_COMMAND:
-			command(n, c, bytes + used);
+			if (!command(n, c, bytes + used)) {      /* from its beginning, then */
+				resp_close(&c->reader);
+				resp_open(&c->reader);
+				*cut = true;
+				return used;
+			}
 			used += resp_next(&c->reader);
 			break;
 		case RESP_NOTHING:
@@ -546,6 +561,15 @@ static bool too_slow(struct net *n, struct conn *c)
 	       (c->socket.sending && n->now_ms - c->took_ms > patience && n->now_ms - c->active_ms > patience);
 }
 
+/* Nothing was said by either side for so long; who waits for an answer, or for events, is not idle. */
+static bool is_idle(const struct net *n, const struct conn *c)
+{
+	uint64_t last = c->took_ms > c->active_ms ? c->took_ms : c->active_ms;
+
+	return n->o.idle_ms && !c->first && !c->out.len && !c->socket.sending && !c->subs &&
+	       n->now_ms - last > n->o.idle_ms;
+}
+
 void conn_sweep(struct net *n)
 {
 	bool stopping = load_relaxed(&n->server->stopping);
@@ -567,8 +591,7 @@ void conn_sweep(struct net *n)
 		if (too_slow(n, c)) {
 			count_one(&n->shown.counts.closed_slow, 1);
 			conn_end(n, c);
-		} else if (is_done(c) || (n->o.idle_ms && !c->first && !c->socket.sending && !c->subs &&
-					  n->now_ms - c->active_ms > n->o.idle_ms)) {
+		} else if (is_done(c) || is_idle(n, c)) {
 			conn_end(n, c);
 		}
 	}

@@ -16,9 +16,9 @@
 
 bool conn_output_full(const struct net *n, const struct conn *c)
 {
-	if (c->session.role == SESSION_NOBODY && c->out.len + c->flying.len - c->flown >= STRICT_BYTES)
-		return true;
-	return c->out.len + c->flying.len - c->flown >= n->o.max_output_bytes;
+	size_t held = c->out.len + c->flying.len - c->flown + c->queued;
+
+	return held >= (c->session.role == SESSION_NOBODY ? STRICT_BYTES : n->o.max_output_bytes);
 }
 
 static void set_dirty(struct net *n, struct conn *c)

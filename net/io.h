@@ -28,7 +28,7 @@ struct io_socket {
 	bool     released;         /* and nothing is under way any more                                     */
 	bool     queued;           /* epoll: will be told of what has happened to it                        */
 	const char *rest;          /* epoll: what send() did not take yet                                   */
-	size_t   rest_len;
+	size_t   rest_len;         /* io_uring: what is being sent                                          */
 };
 
 struct io_handlers {

@@ -88,20 +88,21 @@ static void poller_relisten(struct io *io)
 			p->listeners[i].starved = !watch_listener(p, p->listeners[i].fd, i);
 }
 
-/* Each socket is in the list of those to be told at most once: there is room for all. */
+/* Each socket is in the list of those to be told at most once, and once more while it is told: there is room for
+ * that. */
 static bool poller_begin(struct io *io, struct io_socket *s)
 {
 	struct poller *p = poller_of(io);
 
 	if (p->sockets == p->done_room) {
 		uint32_t room = p->done_room ? p->done_room * 2 : 256;
-		struct io_socket **list = mem_alloc(room * sizeof *list);
+		struct io_socket **list = mem_alloc(2 * (size_t)room * sizeof *list);
 
 		if (!list)
 			return false;
 		for (uint32_t i = 0; i < p->done_count; i++)
 			list[i] = p->done[i];
-		mem_free(p->done, p->done_room * sizeof *list);
+		mem_free(p->done, 2 * (size_t)p->done_room * sizeof *list);
 		p->done = list;
 		p->done_room = room;
 	}
@@ -306,7 +307,7 @@ static void poller_close(struct io *io)
 		(void)close(p->fd);
 	if (io->wake_fd >= 0)
 		(void)close(io->wake_fd);
-	mem_free(p->done, p->done_room * sizeof *p->done);
+	mem_free(p->done, 2 * (size_t)p->done_room * sizeof *p->done);
 	mem_free(p, sizeof *p);
 }
 

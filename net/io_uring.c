@@ -142,6 +142,7 @@ static void ring_send(struct io *io, struct io_socket *s, const void *bytes, siz
 	/* WAITALL: the kernel goes on by itself until all is sent. */
 	io_uring_prep_send(sqe, s->fd, bytes, len, MSG_NOSIGNAL | MSG_WAITALL);
 	io_uring_sqe_set_data64(sqe, data_of(OP_SEND, s->number, s->gen));
+	s->rest_len = len;
 	s->sending = true;
 }
 
@@ -244,7 +245,7 @@ static void on_send(struct ring *r, const struct io_uring_cqe *cqe, struct io_so
 	if (!s)
 		return;
 	s->sending = false;
-	r->io.up->sent(r->io.user, s, cqe->res >= 0);
+	r->io.up->sent(r->io.user, s, cqe->res >= 0 && (size_t)cqe->res == s->rest_len);
 	release_if_quiet(r, s);
 }
 

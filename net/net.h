@@ -56,6 +56,7 @@ struct net_door {
 	int  (*list)(void *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due);
 	int  (*scan)(void *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
 		     uint64_t *due);
+	uint64_t (*known)(void *box);                          /* when all that is counted is on disk    */
 	atomic_u64 *(*awaits)(void *box, uint32_t worker);     /* where to say for which epoch it waits  */
 	uint64_t (*now_ns)(void *box);
 	uint64_t (*wall_ms)(void *box);
@@ -113,6 +114,7 @@ struct conn {
 	uint32_t         first, last;      /* slots that wait, oldest first; 0: none                */
 	uint32_t         waiting;          /* how many                                              */
 	uint32_t         steps;            /* over several actors, under way: what comes next waits */
+	bool             alone;            /* its next command waits until all before are answered  */
 	struct out       out;              /* written, not sent                                     */
 	size_t           released;         /* of it, what may leave                                 */
 	struct mark     *marks;            /* of the rest, what it waits for                        */
@@ -237,6 +239,7 @@ void server_close(struct server *s);                   /* no worker runs any mor
 int  server_set_accounts(struct server *s, const noh_account *list, size_t count);
 bool server_is_guarded(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
+void server_unlisten(struct server *s, uint32_t worker);       /* this one has no network */
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
 

@@ -148,15 +148,26 @@ uint32_t request_retry(struct net *n, struct conn *c)
 {
 	uint32_t done = 0;
 
-	while (c->held) {
-		struct arrival *a = &c->held->a;
-		int rc = slot_of(n, a->token) ? deliver(n, a) : NOH_ETIMEOUT;
+	while (c->held) {                        /* not in the list while it is delivered: that may end its connection */
+		struct held *h = c->held;
+		int rc;
 
-		if (not_now(a, rc) && n->now_ms < c->held->until_ms)
+		c->held = h->next;
+		rc = slot_of(n, h->a.token) ? deliver(n, &h->a) : NOH_ETIMEOUT;
+		if (!(c->flags & CONN_DEAD) && not_now(&h->a, rc) && n->now_ms < h->until_ms) {
+			h->next = c->held;
+			c->held = h;
+			if (!h->next)
+				c->held_end = &h->next;
 			return done;
+		}
 		if (rc != NOH_OK)
-			refuse(n, a->token, rc);
-		drop_held(c);
+			refuse(n, h->a.token, rc);
+		mem_free(h, h->bytes);
+		if (c->flags & CONN_DEAD)
+			return done;             /* request_abandon did the rest */
+		if (!c->held)
+			c->held_end = &c->held;
 		done++;
 	}
 	unstall(n, c);
@@ -196,6 +207,20 @@ static int told(struct call *c, int rc, uint64_t due)
 	if (due > c->net->reply_due)
 		c->net->reply_due = due;
 	return rc;
+}
+
+bool call_alone(struct call *c)
+{
+	request_deliver(c->net);
+	conn_reply_from(c->net, c->conn);
+	return c->conn->first == 0 && !(c->conn->flags & (CONN_STALLED | CONN_DEAD));
+}
+
+int call_type_stats(struct call *c, const char *type, noh_type_stats *stats)
+{
+	int rc = noh_get_type_stats(call_box(c), type, stats);
+
+	return told(c, rc, c->net->server->door.known(call_box(c)));
 }
 
 int call_status(struct call *c, const char *address, noh_status *status)
@@ -376,6 +401,7 @@ void call_step(struct call *c, const struct request *requests, uint32_t count, f
 	slot_enqueue(n, c->conn, whole);
 	token = slot_token(n, whole);
 	n->slots[whole].step = true;
+	n->slots[whole].until_ms += 1000;        /* the step's own deadline comes first */
 	c->conn->steps++;
 	rc = n->server->door.step(n->server->door.box, n->worker, requests, count,
 				  requests->timeout_ms ? requests->timeout_ms : n->o.call_ms, token);

@@ -209,6 +209,14 @@ void server_close(struct server *s)
 	mem_free(s, sizeof *s);
 }
 
+void server_unlisten(struct server *s, uint32_t worker)
+{
+	if (!s->listeners || s->listeners[worker] < 0)
+		return;
+	(void)close(s->listeners[worker]);
+	s->listeners[worker] = -1;
+}
+
 void server_stop(struct server *s)
 {
 	store_seq_cst(&s->stopping, 1);

@@ -67,7 +67,11 @@ void session_describe(const struct session *s, struct client *client);
 /* ── what the connection layer gives ──────────────────────────────────────────────────────────── */
 struct session *call_session(struct call *c);
 
-/* As noh_get_status, noh_list and noh_scan; and the reply of this call waits until what was told is on disk. */
+/* Whatever this connection asked before is answered; else this command waits. Before anything is written. */
+bool call_alone(struct call *c);
+
+/* As noh_get_type_stats, noh_get_status, noh_list and noh_scan; and the reply of this call waits until what was told is on disk. */
+int call_type_stats(struct call *c, const char *type, noh_type_stats *stats);
 int call_status(struct call *c, const char *address, noh_status *status);
 int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count);
 int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user);

@@ -135,6 +135,12 @@ void slots_close(struct net *n)
 	mem_free(n->slots, n->slot_room * sizeof *n->slots);
 }
 
+/* A command for many keys counts as many. */
+static uint32_t weight(const struct asked *s)
+{
+	return s->parts > 1 ? s->parts : 1;
+}
+
 void slot_enqueue(struct net *n, struct conn *c, uint32_t number)
 {
 	if (c->last)
@@ -142,10 +148,18 @@ void slot_enqueue(struct net *n, struct conn *c, uint32_t number)
 	else
 		c->first = number;
 	c->last = number;
-	c->waiting++;
+	c->waiting += weight(&n->slots[number]);
 }
 
 /* ── writing replies, in order ── */
+
+/* What a slot holds back for its connection, beyond its own room. */
+static size_t held_bytes(const struct asked *s)
+{
+	if (!s->format)
+		return s->u.text.len;
+	return s->parts == 1 && s->one.body && s->one.body != s->u.inside ? s->one.len : 0;
+}
 
 static void write_one(struct net *n, struct conn *c, uint32_t number, const struct reply_part *parts, uint64_t due)
 {
@@ -155,14 +169,14 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 	c->first = s->next;
 	if (!c->first)
 		c->last = 0;
-	c->waiting--;
+	c->waiting -= weight(s);
+	c->queued -= held_bytes(s);
 	if (!s->silent && !(c->flags & CONN_DEAD)) {
 		c->out.proto = s->proto;
 		if (s->format)
 			s->format(&c->out, parts, s->parts, s->tag);
 		else
 			out_bytes(&c->out, s->u.text.bytes, s->u.text.len);
-		c->queued -= s->format ? 0 : s->u.text.len;
 		if (c->out.len > before && c->out.bytes[before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
@@ -260,6 +274,8 @@ void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const v
 		return;
 	}
 	keep(s, &s->one, status, body, len, true);
+	if (c)
+		c->queued += held_bytes(s);
 	s->due = due;
 	slot_ready(n, number);
 }
@@ -369,6 +385,7 @@ bool slot_text(struct net *n, struct conn *c)
 
 	if (!number)
 		return false;
+	s->silent = false;               /* muted replies do not come here; this may be somebody else's push */
 	s->u.text = n->scratch;
 	c->queued += s->u.text.len;
 	n->scratch = (struct out){ 0 };
@@ -405,8 +422,11 @@ void slot_expire(struct net *n, struct conn *c)
 		struct asked *s = &n->slots[number];
 
 		if (s->state == SLOT_WAITING && s->until_ms <= n->now_ms) {
-			expire(n, number);
-			number = c->first;               /* it and those behind it may be gone */
+			uint32_t next = s->next;
+			bool head = number == c->first;
+
+			expire(n, number);               /* of the first, those behind it may be gone as well */
+			number = head ? c->first : next;
 			continue;
 		}
 		if (s->state == SLOT_WAITING && s->until_ms < n->sweep_ms)

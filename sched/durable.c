@@ -154,6 +154,7 @@ static void set_seq(struct worker *w, struct cell *c, uint64_t seq)
 	c->flags |= CELL_DIRTY;                  /* also without a new state: who consumed a message must not get it again */
 	if (!((before ^ seq) & SEQ_BARE))
 		return;
+	store_release(&w->shown.known_due, w->mine.turn.due);
 	if (seq & SEQ_BARE)
 		life_goes(&w->mine.port, c);
 	else

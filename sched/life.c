@@ -31,13 +31,17 @@ struct ext *cell_ext(struct cell *c)
 void life_comes(struct port *p, struct cell *c, bool reborn)
 {
 	cell_set_known(c, true, reborn);
-	count_one(&p->types[load_relaxed(&c->type)].came, 1);
+	atomic_u64 *came = &p->types[load_relaxed(&c->type)].came;
+
+	store_release(came, load_relaxed(came) + 1);     /* who counts it sees when it is on disk */
 }
 
 void life_goes(struct port *p, struct cell *c)
 {
 	cell_set_known(c, false, false);
-	count_one(&p->types[load_relaxed(&c->type)].went, 1);
+	atomic_u64 *went = &p->types[load_relaxed(&c->type)].went;
+
+	store_release(went, load_relaxed(went) + 1);
 }
 
 size_t cell_address(struct sched *s, const struct cell *c, char *out)

@@ -229,6 +229,7 @@ struct worker {
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
 		atomic_u64 awaits;             /* epoch its gate waits for; UINT64_MAX: none       */
 		atomic_u64 net_awaits;         /* and its connections                              */
+		atomic_u64 known_due;          /* who came and went here: when that is on disk     */
 	} shown;
 	struct runq runq;
 	struct hands hands;

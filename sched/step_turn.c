@@ -387,6 +387,8 @@ static int keep_refusal(struct run *r, uint64_t *due)
 	if (rc != NOH_OK || !r->s->key)
 		return rc == NOH_OK ? NOH_REFUSED : rc;
 	begin_part(r, 0);
+	if (*body_seq(c->body) & SEQ_BARE)       /* it was not there, and a refusal does not change that */
+		r->w->mine.turn.so_far.flags |= TURN_ERASE;
 	rc = record_key(r, NOH_REFUSED);
 	if (rc == NOH_OK)
 		rc = durable_push_group(r->w, &r->group, due);

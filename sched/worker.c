@@ -301,8 +301,11 @@ static void journal_here(struct worker *w)
 static void see_to_records(struct worker *w)
 {
 	w->mine.pushed = false;
-	if (w->mine.networked)           /* what may leave leaves before the disk is waited for */
+	if (w->mine.networked) {         /* what may leave leaves before the disk is waited for; more may come in */
+		epoch_enter(&w->mine.port.epoch);
 		w->fixed.sched->net.submit(w->fixed.sched->net.arg, w->fixed.index);
+		epoch_leave(&w->mine.port.epoch);
+	}
 	if (runq_length(&w->runq) || hands_length(&w->hands) || w->mine.crowded)
 		w->fixed.sched->journal.wake(w->fixed.sched->journal.arg);
 	else

@@ -266,6 +266,17 @@ int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *stats)
 	return strcmp(type, "counter") == 0 ? NOH_OK : NOH_ENOTYPE;
 }
 
+bool call_alone(struct call *c)
+{
+	(void)c;
+	return true;
+}
+
+int call_type_stats(struct call *c, const char *type, noh_type_stats *stats)
+{
+	return noh_get_type_stats(call_box(c), type, stats);
+}
+
 int call_status(struct call *c, const char *address, noh_status *status)
 {
 	(void)c;

@@ -207,13 +207,12 @@ static void an_error_read_from_state_waits_as_well(void)
 static void whoever_is_gone_leaves_nothing_behind(void)
 {
 	open_all(0);
-	say("INCR a\r\nINCR b\r\nMGET a b\r\nMSET a 1 b 2\r\n");
-	EXPECT_EQ(t.count, 5);
+	say("INCR a\r\nINCR b\r\nMGET a b\r\n");
+	EXPECT_EQ(t.count, 4);
 	close(t.client);
 	passes(4);
 	for (uint32_t i = 0; i < 4; i++)
 		answer(i, 1, 3);
-	net_answer(t.net, t.tokens[4], 0, NOH_ETIMEOUT, NULL, 0);
 	EXPECT_EQ(t.net->slots_waiting, 0);
 	set_durable(3);                          /* an end of file may be half of one: it is answered first */
 	passes(4);
@@ -304,6 +303,68 @@ static void too_many_unanswered_are_not_read_further(void)
 	close_all();
 }
 
+static void what_tells_of_others_waits_for_what_was_asked_before(void)
+{
+	open_all(0);
+	say("INCR a\r\nMSET a 1 b 2\r\nINCR a\r\n");
+	EXPECT_EQ(t.count, 1);                   /* the step is not even begun */
+	answer(0, 1, 0);
+	EXPECT(hears(":1\r\n"));
+	EXPECT_EQ(t.count, 2);                   /* and what comes behind it waits for its end */
+	net_answer(t.net, t.tokens[1], 0, NOH_EFAILED, NULL, 0);
+	EXPECT(strncmp(heard_by(t.client), "-FAILED", 7) == 0);
+	EXPECT_EQ(t.count, 3);
+	answer(2, 2, 0);
+	EXPECT(hears(":2\r\n"));
+	close_all();
+}
+
+static void a_client_that_is_held_and_goes_leaves_nothing_behind(void)
+{
+	open_all(0);
+	t.refuse = NOH_FULL;
+	for (int i = 0; i < 3; i++) {
+		say("INCR a\r\nINCR b\r\nMGET a b c\r\n");
+		struct linger now = { .l_onoff = 1 };
+
+		setsockopt(t.client, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+		close(t.client);
+		passes(3);
+		t.now_ms += 2000;
+		passes(4);
+		t.client = connect_client();
+		passes(3);
+	}
+	EXPECT_EQ(t.net->slots_waiting, 0);
+	EXPECT_EQ(t.net->stalled, 0);
+	close_all();
+}
+
+/* All of them are told of their last reply, and end, in one round. */
+static void a_crowd_may_leave_at_once(void)
+{
+	enum { CROWD = 200 };
+	int fds[CROWD];
+
+	open_all(0);
+	for (int i = 0; i < CROWD; i++) {
+		fds[i] = connect_client();
+		passes(1);
+	}
+	passes(8);
+	EXPECT_EQ(t.net->shown.connections, CROWD + 1);
+	for (int i = 0; i < CROWD; i++)
+		EXPECT_EQ(send(fds[i], "QUIT\r\n", 6, 0), 6);
+	for (int i = 0; i < 1000 && load_relaxed(&t.net->shown.connections) > 1; i++)
+		passes(1);
+	EXPECT_EQ(t.net->shown.connections, 1);
+	for (int i = 0; i < CROWD; i++) {
+		EXPECT(strcmp(heard_by(fds[i]), "+OK\r\n") == 0);
+		close(fds[i]);
+	}
+	close_all();
+}
+
 static void *answer_elsewhere(void *arg)
 {
 	noh_counter_added a = { .outcome = NOH_COUNTER_OK, .value = 42, .applied = 1 };
@@ -389,6 +450,9 @@ BOTH(a_command_without_an_answer_times_out)
 BOTH(a_full_mailbox_holds_its_connection_and_no_other)
 BOTH(a_mailbox_that_stays_full_is_an_error_in_the_end)
 BOTH(too_many_unanswered_are_not_read_further)
+BOTH(what_tells_of_others_waits_for_what_was_asked_before)
+BOTH(a_client_that_is_held_and_goes_leaves_nothing_behind)
+BOTH(a_crowd_may_leave_at_once)
 BOTH(answers_of_other_threads_find_their_way)
 BOTH(a_client_that_hangs_up_after_asking_is_answered)
 BOTH(stopping_answers_what_was_asked_and_reads_no_more)
@@ -410,6 +474,12 @@ TEST_MAIN(
 	TEST(a_mailbox_that_stays_full_is_an_error_in_the_end_with_epoll, "MB-05 P8"),
 	TEST(too_many_unanswered_are_not_read_further_with_io_uring, "P11"),
 	TEST(too_many_unanswered_are_not_read_further_with_epoll, "P11"),
+	TEST(what_tells_of_others_waits_for_what_was_asked_before_with_io_uring, "P3"),
+	TEST(what_tells_of_others_waits_for_what_was_asked_before_with_epoll, "P3"),
+	TEST(a_client_that_is_held_and_goes_leaves_nothing_behind_with_io_uring, "P11"),
+	TEST(a_client_that_is_held_and_goes_leaves_nothing_behind_with_epoll, "P11"),
+	TEST(a_crowd_may_leave_at_once_with_io_uring, "P11"),
+	TEST(a_crowd_may_leave_at_once_with_epoll, "P11"),
 	TEST(answers_of_other_threads_find_their_way_with_io_uring),
 	TEST(answers_of_other_threads_find_their_way_with_epoll),
 	TEST(a_client_that_hangs_up_after_asking_is_answered_with_io_uring),
