@@ -108,6 +108,48 @@ static int open_parts(noh_box *box, const noh_options *o)
 	return NOH_OK;
 }
 
+/* ── its part of the memory budget ── */
+
+#define FIXED_BYTES (UINT64_C(16) << 20)        /* with no actor and no client                  */
+#define RING_BYTES (UINT64_C(4) << 20)          /* of each worker, for the journal              */
+
+/* What was sent home and is not folded, and the tail of a crash. An eighth or so is the allocator's. */
+static uint64_t not_folded(void *arg)
+{
+	struct box_disk *d = arg;
+	uint64_t bytes = store_bytes(d->store);
+
+	return bytes + bytes / 4;
+}
+
+static bool is_folded(void *arg, uint64_t due)
+{
+	struct box_disk *d = arg;
+
+	return store_disk_is_folded(d->store, due);
+}
+
+static void fold_soon(void *arg)
+{
+	struct box_disk *d = arg;
+
+	if (!load_relaxed(&d->keeper.asked) && !load_relaxed(&d->keeper.folding))
+		keeper_ask(&d->keeper);
+}
+
+static void share_memory(noh_box *box)
+{
+	struct box_disk *d = &box->disk;
+	struct sched *s = &box->sched;
+	uint64_t fixed = FIXED_BYTES + RING_BYTES * s->worker_count, quarter = s->memory_budget / 4;
+
+	d->keeper.memory = quarter;
+	s->memory = (struct sched_memory){ d, quarter + (fixed < quarter ? fixed : quarter), not_folded,
+					  is_folded, fold_soon };
+}
+
+/* ── open, all of it ── */
+
 static void crashed(void *arg, const struct note *n, uint32_t times)
 {
 	struct sched *s = arg;
@@ -144,6 +186,8 @@ int box_disk_open(noh_box *box, const noh_options *o)
 	d->keeper = (struct keeper){ .journal = d->journal, .db = d->db, .store = d->store,
 				     .clock = s->clock, .wall_ms = s->clock.wall_ms,
 				     .wall_arg = s->clock.arg };
+	if (s->memory_budget)
+		share_memory(box);
 	return NOH_OK;
 }
 
