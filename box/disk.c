@@ -40,11 +40,24 @@ static void on_durable(void *arg, uint64_t epoch)
 
 /* ── open ── */
 
+#define JOURNAL_BYTES (UINT64_C(256) << 20)
+#define JOURNAL_LEAST (UINT64_C(4) << 20)
+
+/* After a crash all of the journal that is not folded is in memory for a while: of a small one, a quarter. */
+static uint64_t journal_most(const struct sched *s, const noh_options *o)
+{
+	uint64_t most = o->journal_bytes ? o->journal_bytes : JOURNAL_BYTES, quarter = s->memory_budget / 4;
+
+	if (quarter && quarter < JOURNAL_LEAST)
+		quarter = JOURNAL_LEAST;
+	return quarter && quarter < most ? quarter : most;
+}
+
 /* The tail of the journal, into memory: the keeper folds it later, in its own time. */
 static int recover(noh_box *box, const noh_options *o, struct journal_end *end, struct tail **tail)
 {
 	struct box_disk *d = &box->disk;
-	uint64_t frame, epoch, most = o->journal_bytes ? o->journal_bytes : UINT64_C(256) << 20;
+	uint64_t frame, epoch, most = o->journal_bytes ? o->journal_bytes : JOURNAL_BYTES;
 	int rc;
 
 	db_stamp(d->db, &frame, &epoch);
@@ -68,7 +81,7 @@ static int open_parts(noh_box *box, const noh_options *o)
 	struct journal_end end = { 0 };
 	struct tail *tail = NULL;
 	uint64_t frame, epoch;
-	struct journal_options jo = { .rings = s->worker_count, .limit_bytes = o->journal_bytes,
+	struct journal_options jo = { .rings = s->worker_count, .limit_bytes = journal_most(s, o),
 				      .ring_bytes = d->ring_bytes, .segment_bytes = d->segment_bytes,
 				      .on_durable = on_durable, .arg = s };
 	int rc;

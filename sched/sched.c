@@ -207,7 +207,6 @@ int sched_open(struct sched *s)
 	ck_epoch_init(&s->epoch);
 	topics_open(&s->topics, s->seed);
 	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
-	store_relaxed(&s->evict_age_ds, UINT32_MAX);
 	s->types = mem_zalloc(TYPES_MAX * sizeof *s->types);
 	s->chunk_due_ds = mem_alloc(chunks * sizeof *s->chunk_due_ds);
 	if (!s->types || !s->chunk_due_ds || !open_slabs(s) || !directory_open(&s->directory, s->max_actors))

@@ -220,6 +220,7 @@ struct worker {
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
 		uint32_t         sweep_at;
+		uint64_t         sweep_sent;       /* home, in this round of the hand                */
 		struct spread    spread;
 	} mine;
 	alignas(CACHE_LINE) struct {
@@ -347,6 +348,7 @@ struct sched {
 	atomic_u64           peak_bytes;
 	atomic_u32           watch_event;      /* the watchdog sleeps on it while all are idle     */
 	atomic_u32           evict_age_ds;     /* under pressure: evict what is colder             */
+	atomic_u64           short_ds;         /* when memory was last short, plus 1; 0: never     */
 	atomic_u32           reliever;         /* index + 1 of the worker that evicts              */
 	atomic_u64           actor_budget;     /* bytes that actors may take, as things stand      */
 	atomic_u64           budget_ms;        /* when that was looked at, plus 1                  */

@@ -5,7 +5,9 @@
  */
 #include "sched/durable.h"
 
-#define ACTOR_BYTES 128     /* the least that one that goes gives back */
+#define ACTOR_BYTES 128     /* the least that one that goes gives back                        */
+#define OLD_DS 600          /* when memory gets short: first those nobody needed for a minute */
+#define CALM_DS 10          /* it was not short for so long: begin anew                       */
 
 static bool lower(atomic_u64 *at, uint64_t to)
 {
@@ -93,34 +95,55 @@ static bool is_reliever(struct worker *w)
 	       cas_acq_rel(&s->reliever, &who, me);
 }
 
-/* Over budget: a clock hand goes round and sends home what is older than a limit, which halves with
- * each round; at zero it sends home whoever is idle. Returns 0 when there is nothing to be done. */
+/* How old they must be is a matter of trying: if a round of the hand finds few, half of it; if it finds most, twice.
+ * Memory that stays short goes on where it was: to begin anew each time would mean rounds in which nobody goes. */
+static uint32_t age_to_go(struct worker *w, uint64_t now_ds)
+{
+	struct sched *s = w->fixed.sched;
+	uint64_t last = swap_acq_rel(&s->short_ds, now_ds + 1);
+
+	if (last == 0 || now_ds + 1 - last > CALM_DS) {
+		store_relaxed(&s->evict_age_ds, OLD_DS);
+		w->mine.sweep_sent = 0;
+	}
+	return load_relaxed(&s->evict_age_ds);
+}
+
+static void next_chunk(struct worker *w, uint32_t chunks, uint32_t age)
+{
+	uint64_t cells = load_relaxed(&w->fixed.sched->cells.shared.fresh);
+
+	if (++w->mine.sweep_at % chunks != 0)
+		return;
+	if (w->mine.sweep_sent < cells / 16)
+		age /= 2;
+	else if (w->mine.sweep_sent > cells / 2 && age < OLD_DS)
+		age = age * 2 + 1;
+	store_relaxed(&w->fixed.sched->evict_age_ds, age);
+	w->mine.sweep_sent = 0;
+}
+
+/* Over budget: a clock hand goes round and sends home what is older than a limit; at zero it sends home whoever is
+ * idle. Returns 0 when there is nothing to be done. */
 static uint32_t relieve(struct worker *w, uint64_t now_ds)
 {
 	struct sched *s = w->fixed.sched;
-	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent;
-	uint32_t age = load_relaxed(&s->evict_age_ds);
+	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent, age;
 	uint64_t none = UINT64_MAX, bytes = sched_bytes(s), each, most;
 
 	sched_weigh(s, w->mine.now_ms);
 	most = load_relaxed(&s->actor_budget);
-	if (bytes <= most) {
-		if (age != UINT32_MAX)
-			store_relaxed(&s->evict_age_ds, UINT32_MAX);
-		return 0;
-	}
-	if (!is_reliever(w))
+	if (bytes <= most || !is_reliever(w))
 		return 0;
 	if (runq_length(&w->runq))
 		return 1;                        /* let those go first that are on their way */
-	if (age == UINT32_MAX)
-		store_relaxed(&s->evict_age_ds, age = 600);
+	age = age_to_go(w, now_ds);
 	each = bytes / (sched_actors(s) + 1);
 	sent = sweep_chunk(w, w->mine.sweep_at % chunks, now_ds, age,
 			   (bytes - most) / (each > ACTOR_BYTES ? each : ACTOR_BYTES) + 1, &none);
 	count_one(&w->mine.port.evicted, sent);
-	if (++w->mine.sweep_at % chunks == 0)
-		store_relaxed(&s->evict_age_ds, age / 2);
+	w->mine.sweep_sent += sent;
+	next_chunk(w, chunks, age);
 	return sent ? sent : age > 0;
 }
 
