@@ -42,6 +42,8 @@ static void on_durable(void *arg, uint64_t epoch)
 
 #define JOURNAL_BYTES (UINT64_C(256) << 20)
 #define JOURNAL_LEAST (UINT64_C(4) << 20)
+#define RING_BYTES (4u << 20)
+#define RING_LEAST (64u << 10)
 
 /* After a crash all of the journal that is not folded is in memory for a while: of a small one, a quarter. */
 static uint64_t journal_most(const struct sched *s, const noh_options *o)
@@ -51,6 +53,20 @@ static uint64_t journal_most(const struct sched *s, const noh_options *o)
 	if (quarter && quarter < JOURNAL_LEAST)
 		quarter = JOURNAL_LEAST;
 	return quarter && quarter < most ? quarter : most;
+}
+
+/* What workers put into their rings at once is written at once, and folded at once: a record of a hundred bytes
+ * may change a page of its own. */
+static uint32_t ring_bytes(const struct sched *s, uint32_t given)
+{
+	uint64_t share = s->memory_budget / 256 / s->worker_count;
+	uint32_t ring = RING_BYTES;
+
+	if (given || !s->memory_budget)
+		return given;
+	while (ring > RING_LEAST && ring > share)
+		ring /= 2;
+	return ring;
 }
 
 /* The tail of the journal, into memory: the keeper folds it later, in its own time. */
@@ -82,7 +98,7 @@ static int open_parts(noh_box *box, const noh_options *o)
 	struct tail *tail = NULL;
 	uint64_t frame, epoch;
 	struct journal_options jo = { .rings = s->worker_count, .limit_bytes = journal_most(s, o),
-				      .ring_bytes = d->ring_bytes, .segment_bytes = d->segment_bytes,
+				      .ring_bytes = ring_bytes(s, d->ring_bytes), .segment_bytes = d->segment_bytes,
 				      .on_durable = on_durable, .arg = s };
 	int rc;
 
@@ -124,7 +140,6 @@ static int open_parts(noh_box *box, const noh_options *o)
 /* ── its part of the memory budget ── */
 
 #define FIXED_BYTES (UINT64_C(16) << 20)        /* with no actor and no client                  */
-#define RING_BYTES (UINT64_C(4) << 20)          /* of each worker, for the journal              */
 
 /* What was sent home and is not folded, and the tail of a crash. An eighth or so is the allocator's. */
 static uint64_t not_folded(void *arg)
@@ -150,15 +165,18 @@ static void fold_soon(void *arg)
 		keeper_ask(&d->keeper);
 }
 
+/* A quarter is for folds, a sixteenth for what the allocator has besides; what is always there is as much as it is,
+ * but of a budget that is too small for it not more than three eighths. */
 static void share_memory(noh_box *box)
 {
 	struct box_disk *d = &box->disk;
 	struct sched *s = &box->sched;
-	uint64_t fixed = FIXED_BYTES + RING_BYTES * s->worker_count, quarter = s->memory_budget / 4;
+	uint64_t fixed = FIXED_BYTES + (uint64_t)RING_BYTES / 2 * s->worker_count, budget = s->memory_budget;
 
-	d->keeper.memory = quarter;
-	s->memory = (struct sched_memory){ d, quarter + (fixed < quarter ? fixed : quarter), not_folded,
-					  is_folded, fold_soon };
+	if (fixed > budget / 8 * 3)
+		fixed = budget / 8 * 3;
+	d->keeper.memory = budget / 4;
+	s->memory = (struct sched_memory){ d, budget / 4 + budget / 16 + fixed, not_folded, is_folded, fold_soon };
 }
 
 /* ── open, all of it ── */

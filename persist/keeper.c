@@ -83,7 +83,7 @@ static void fold_more(struct keeper *k, const struct fold_pages *pages)
 	if (!k->memory || k->most == 0)
 		k->most = 0;
 	else
-		k->most += pages->changed < pages->most / 2 ? k->most : k->most / 16;
+		k->most += pages->changed < k->memory / 4 ? k->most : k->most / 16;
 	if (k->most >= fold_bytes(k))
 		k->most = 0;
 }
@@ -94,7 +94,7 @@ static int fold_once(struct keeper *k)
 	struct journal_stats stats;
 	struct fold *f;
 	uint64_t frame, epoch, upto = 0, last = 0;
-	struct fold_pages pages = { .most = k->memory / 2 };
+	struct fold_pages pages = { .most = k->memory && most_bytes(k) > LEAST_BATCH ? k->memory / 2 : UINT64_MAX };
 	/* The durable epoch before the durable frame: all records of the former are in frames up to
 	 * the latter, also where the last epochs had none and wrote no frame. */
 	uint64_t durable = journal_durable(k->journal);
@@ -113,8 +113,7 @@ static int fold_once(struct keeper *k)
 			tell_store(k, durable);
 		return rc == NOH_END ? 0 : put_off(k, rc);
 	}
-	if (k->memory && most_bytes(k) > LEAST_BATCH)
-		fold_limit(f, &pages);
+	fold_limit(f, &pages);
 	rc = fold_commit(f, upto, last, k->wall_ms(k->wall_arg));
 	if (k->memory)
 		mem_trim();
