@@ -40,11 +40,40 @@ static void on_durable(void *arg, uint64_t epoch)
 
 /* ── open ── */
 
+#define JOURNAL_BYTES (UINT64_C(256) << 20)
+#define JOURNAL_LEAST (UINT64_C(4) << 20)
+#define RING_BYTES (4u << 20)
+#define RING_LEAST (64u << 10)
+
+/* After a crash all of the journal that is not folded is in memory for a while: of a small one, a quarter. */
+static uint64_t journal_most(const struct sched *s, const noh_options *o)
+{
+	uint64_t most = o->journal_bytes ? o->journal_bytes : JOURNAL_BYTES, quarter = s->memory_budget / 4;
+
+	if (quarter && quarter < JOURNAL_LEAST)
+		quarter = JOURNAL_LEAST;
+	return quarter && quarter < most ? quarter : most;
+}
+
+/* What workers put into their rings at once is written at once, and folded at once: a record of a hundred bytes
+ * may change a page of its own. */
+static uint32_t ring_bytes(const struct sched *s, uint32_t given)
+{
+	uint64_t share = s->memory_budget / 256 / s->worker_count;
+	uint32_t ring = RING_BYTES;
+
+	if (given || !s->memory_budget)
+		return given;
+	while (ring > RING_LEAST && ring > share)
+		ring /= 2;
+	return ring;
+}
+
 /* The tail of the journal, into memory: the keeper folds it later, in its own time. */
 static int recover(noh_box *box, const noh_options *o, struct journal_end *end, struct tail **tail)
 {
 	struct box_disk *d = &box->disk;
-	uint64_t frame, epoch, most = o->journal_bytes ? o->journal_bytes : UINT64_C(256) << 20;
+	uint64_t frame, epoch, most = o->journal_bytes ? o->journal_bytes : JOURNAL_BYTES;
 	int rc;
 
 	db_stamp(d->db, &frame, &epoch);
@@ -68,8 +97,8 @@ static int open_parts(noh_box *box, const noh_options *o)
 	struct journal_end end = { 0 };
 	struct tail *tail = NULL;
 	uint64_t frame, epoch;
-	struct journal_options jo = { .rings = s->worker_count, .limit_bytes = o->journal_bytes,
-				      .ring_bytes = d->ring_bytes, .segment_bytes = d->segment_bytes,
+	struct journal_options jo = { .rings = s->worker_count, .limit_bytes = journal_most(s, o),
+				      .ring_bytes = ring_bytes(s, d->ring_bytes), .segment_bytes = d->segment_bytes,
 				      .on_durable = on_durable, .arg = s };
 	int rc;
 
@@ -108,6 +137,50 @@ static int open_parts(noh_box *box, const noh_options *o)
 	return NOH_OK;
 }
 
+/* ── its part of the memory budget ── */
+
+#define FIXED_BYTES (UINT64_C(16) << 20)        /* with no actor and no client                  */
+
+/* What was sent home and is not folded, and the tail of a crash. An eighth or so is the allocator's. */
+static uint64_t not_folded(void *arg)
+{
+	struct box_disk *d = arg;
+	uint64_t bytes = store_bytes(d->store);
+
+	return bytes + bytes / 4;
+}
+
+static bool is_folded(void *arg, uint64_t due)
+{
+	struct box_disk *d = arg;
+
+	return store_disk_is_folded(d->store, due);
+}
+
+static void fold_soon(void *arg)
+{
+	struct box_disk *d = arg;
+
+	if (!load_relaxed(&d->keeper.asked) && !load_relaxed(&d->keeper.folding))
+		keeper_ask(&d->keeper);
+}
+
+/* A quarter is for folds, a sixteenth for what the allocator has besides; what is always there is as much as it is,
+ * but of a budget that is too small for it not more than three eighths. */
+static void share_memory(noh_box *box)
+{
+	struct box_disk *d = &box->disk;
+	struct sched *s = &box->sched;
+	uint64_t fixed = FIXED_BYTES + (uint64_t)RING_BYTES / 2 * s->worker_count, budget = s->memory_budget;
+
+	if (fixed > budget / 8 * 3)
+		fixed = budget / 8 * 3;
+	d->keeper.memory = budget / 4;
+	s->memory = (struct sched_memory){ d, budget / 4 + budget / 16 + fixed, not_folded, is_folded, fold_soon };
+}
+
+/* ── open, all of it ── */
+
 static void crashed(void *arg, const struct note *n, uint32_t times)
 {
 	struct sched *s = arg;
@@ -145,6 +218,8 @@ int box_disk_open(noh_box *box, const noh_options *o)
 				     .fold_bytes = o->journal_bytes / 8 * 3,
 				     .clock = s->clock, .wall_ms = s->clock.wall_ms,
 				     .wall_arg = s->clock.arg };
+	if (s->memory_budget)
+		share_memory(box);
 	return NOH_OK;
 }
 

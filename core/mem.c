@@ -13,6 +13,8 @@
 #endif
 
 #define HUGE_PAGE ((size_t)2 << 20)
+#define STRING_OF(x) #x
+#define STRING(x) STRING_OF(x)
 
 /* The one mutable static of the project: a switch for tests, off in the product. */
 static struct {
@@ -84,6 +86,13 @@ void mem_free(void *p, size_t bytes)
 #else
 	(void)bytes;
 	dallocx(p, 0);
+#endif
+}
+
+void mem_trim(void)
+{
+#ifndef NOH_SANITIZED
+	(void)mallctl("arena." STRING(MALLCTL_ARENAS_ALL) ".purge", NULL, NULL, NULL, 0);
 #endif
 }
 

@@ -20,6 +20,9 @@ void  mem_free(void *p, size_t bytes);          /* bytes as given to alloc; NULL
 void *mem_reserve(size_t bytes);
 void  mem_unreserve(void *p, size_t bytes);
 
+/* Give what was freed back to the system now, not some seconds later. Takes a while: not for workers. */
+void  mem_trim(void);
+
 /* For who hands out memory of his own: counts as an allocation; true: there is none. */
 int   mem_refuse(void);
 

@@ -42,6 +42,11 @@ void db_stamp(struct db *db, uint64_t *frame, uint64_t *epoch);   /* what it hol
 
 /* ── folding ── */
 int  fold_begin(struct db *db, struct fold **f);
+/* LMDB keeps every page a transaction changes in memory until it commits, and that memory for the next one: at
+ * most so many bytes of pages. The rest is told at the end of the fold: how many it changed, and, if they were too
+ * many, how many of its records fitted, in 256ths. Lives as long as the fold. */
+struct fold_pages { uint64_t most, changed; uint32_t fitted; };
+void fold_limit(struct fold *f, struct fold_pages *pages);
 /* A journal_each_fn: arg is the fold. Keeps copies; sorts and collapses at commit. */
 int  fold_record(void *f, uint64_t frame, uint64_t epoch, const struct record_head *head,
 		 const uint8_t *parts, const uint8_t *parts_end);
@@ -49,7 +54,8 @@ int  fold_record(void *f, uint64_t frame, uint64_t epoch, const struct record_he
  * by sequence: an image or entry in LMDB with a higher one stays. Consumed messages are deleted, a
  * pair inside one fold never written. Old idempotency keys go, oldest first. Frees f in any case.
  * NOH_OK, NOH_EDISK (final), NOH_ENOSPC (no room: the journal has to keep it), NOH_ENOMEM,
- * NOH_ECORRUPT (a row it would change does not fit its sum: nothing was written). */
+ * NOH_ECORRUPT (a row it would change does not fit its sum: nothing was written), NOH_FULL (more pages than
+ * fold_limit allows: nothing was written). */
 int  fold_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms);
 void fold_abort(struct fold *f);
 

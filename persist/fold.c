@@ -59,6 +59,11 @@ int fold_begin(struct db *db, struct fold **out)
 	return NOH_OK;
 }
 
+void fold_limit(struct fold *f, struct fold_pages *pages)
+{
+	f->limit = pages;
+}
+
 void fold_abort(struct fold *f)
 {
 	if (!f)
@@ -203,6 +208,8 @@ static int try_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t n
 		return rc;
 	if (rc != MDB_SUCCESS)
 		return in_our_words(f, rc);
+	if (f->limit)
+		f->limit->changed = f->changed;
 	db_show(f->db, &f->stamp, images.ms_entries, pending.ms_entries);
 	return db_keep_length(f->db);
 }

@@ -41,6 +41,9 @@ struct fold {
 	size_t             kept_room;
 	struct meta_stamp  stamp;
 	int                failed;       /* with FOLD_FAILED: what is to be returned */
+	struct fold_pages *limit;        /* NULL: none */
+	const uint8_t     *page[TABLES]; /* where the last row of each was written */
+	uint64_t           changed;      /* bytes of pages, as far as rows show them */
 };
 
 /* `len` bytes that live as long as the fold, aligned to 8. NULL: no memory. */

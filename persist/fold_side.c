@@ -33,6 +33,22 @@ int fold_get(struct fold *f, enum table t, const void *key, size_t len, struct v
 	return rc;
 }
 
+/* Rows come in the order of keys, so one that lies in another page than the row before it lies in one that was not
+ * changed yet. What is above the leaves is a small part of them. */
+static int note_page(struct fold *f, enum table t, const void *at, size_t len)
+{
+	const uint8_t *page = (const uint8_t *)((uintptr_t)at & ~(uintptr_t)(f->db->fixed.page - 1));
+
+	if (page == f->page[t])
+		return 0;
+	f->page[t] = page;
+	f->changed += f->db->fixed.page + (len & ~(size_t)(f->db->fixed.page - 1));
+	if (!f->limit || f->changed <= f->limit->most)
+		return 0;
+	f->failed = NOH_FULL;
+	return FOLD_FAILED;
+}
+
 /* Room for a value, to be filled before anything else is written. */
 int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
 {
@@ -40,7 +56,7 @@ int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t v
 	int rc = mdb_cursor_put(f->cursors[t], &k, &val, MDB_RESERVE);
 
 	*value = val.mv_data;
-	return rc;
+	return rc == 0 ? note_page(f, t, *value, value_len) : rc;
 }
 
 /* What is not there needs no deleting. */
@@ -51,6 +67,8 @@ int fold_delete(struct fold *f, enum table t, const void *key, size_t len)
 
 	if (rc == MDB_NOTFOUND)
 		return 0;
+	if (rc == 0)
+		rc = note_page(f, t, val.mv_data, val.mv_size);
 	return rc == 0 ? mdb_cursor_del(f->cursors[t], 0) : rc;
 }
 

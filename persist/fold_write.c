@@ -302,6 +302,8 @@ static int start(struct fold *f)
 {
 	f->timers.count = 0;
 	f->type_count = 0;
+	f->changed = 0;
+	memset(f->page, 0, sizeof f->page);
 	for (enum table t = 0; t < TABLES; t++) {
 		int rc = mdb_cursor_open(f->txn, f->db->fixed.tables[t], &f->cursors[t]);
 
@@ -321,6 +323,8 @@ int fold_write(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms, 
 		if (end + AHEAD < f->records.count)
 			__builtin_prefetch(f->records.all[end + AHEAD].at);
 		rc = write_actor(f, &f->records.all[i], end - i);
+		if (rc == FOLD_FAILED && f->failed == NOH_FULL)
+			f->limit->fitted = (uint32_t)(i * 256 / f->records.count);
 	}
 	if (rc == 0)
 		rc = fold_pending(f);

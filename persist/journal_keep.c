@@ -122,8 +122,8 @@ static uint64_t folded_pos(struct journal *j, uint64_t frame)
 
 	if (frame >= load_acquire(&j->shown.durable_frame) && durable_pos > pos)
 		pos = durable_pos;
-	if (frame == j->keeper.mark && j->keeper.mark_pos > pos)
-		pos = j->keeper.mark_pos;
+	if (frame == j->keeper.reached && j->keeper.reached_pos > pos)
+		pos = j->keeper.reached_pos;
 	for (struct segment *s = j->keeper.oldest; s && all_folded(j, s); s = s->newer)
 		if (load_acquire(&s->end_pos) > pos)
 			pos = load_acquire(&s->end_pos);
@@ -222,6 +222,10 @@ static int read_frames(struct journal *j, uint64_t after, uint64_t last, uint64_
 		j->keeper.mark = after;
 		j->keeper.mark_pos = 0;
 	}
+	if (after == j->keeper.reached) {        /* folded; else it is read once more, less of it perhaps */
+		j->keeper.mark = after;
+		j->keeper.mark_pos = j->keeper.reached_pos;
+	}
 	rc = follow_segments(j);
 	if (rc == NOH_OK && (!j->keeper.walking || w->group != after))
 		rc = walk_start(w, after);
@@ -233,8 +237,8 @@ static int read_frames(struct journal *j, uint64_t after, uint64_t last, uint64_
 	if (rc != NOH_OK)
 		return rc == NOH_END && !w->stopped ? NOH_ECORRUPT : rc;
 	if (after == j->keeper.mark) {
-		j->keeper.mark = w->group;
-		j->keeper.mark_pos += w->bytes - before;
+		j->keeper.reached = w->group;
+		j->keeper.reached_pos = j->keeper.mark_pos + w->bytes - before;
 	}
 	*upto = w->group;
 	*epoch = w->epoch;
@@ -364,6 +368,7 @@ static void start_above(struct journal *j, const struct journal_end *end)
 	j->mine.frame = j->mine.written = end->frame;
 	j->mine.pos = j->mine.written_pos = end->bytes;
 	j->keeper.mark = UINT64_MAX;
+	j->keeper.reached = UINT64_MAX;
 	j->keeper.walk.live = true;
 }
 

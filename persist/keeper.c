@@ -7,6 +7,11 @@
  * A full disk or too little memory is no failure: the journal keeps what it has, and a smaller fold is
  * tried a second later.
  *
+ * Where memory is limited, a fold takes half of its share for the records (a quarter for their bytes, as much for
+ * what refers to them), and half for the pages LMDB changes. How many records change how many pages cannot be known
+ * before: records of neighbours share pages, those of actors all over the tree have one each. So a fold that changes
+ * too many is given up, and as many records are tried as fitted; when they fit easily, more and more.
+ *
  * A -> B  asked. Who asks stores first and then moves the event; who sleeps reads the event, then asked,
  *         and then sleeps only if the event is the one it read. seq_cst: one of the two sees the other.
  */
@@ -14,6 +19,7 @@
 
 #include "core/error.h"
 #include "core/futex.h"
+#include "core/mem.h"
 
 /* A fold of keys all over the image writes most of its pages, however many changed: larger ones cost less each. Three
  * eighths of the journal's default limit: the rest is room for what comes while it runs. */
@@ -21,10 +27,15 @@
 #define FOLD_MS 60000
 #define RETRY_NS UINT64_C(1000000000)
 #define LEAST ((uint64_t)1 << 20)
+#define LEAST_BATCH ((uint64_t)1 << 16)  /* below that no fold is given up for its pages */
 
 static uint64_t fold_bytes(const struct keeper *k)
 {
-	return k->fold_bytes ? k->fold_bytes : FOLD_BYTES;
+	uint64_t bytes = k->fold_bytes ? k->fold_bytes : FOLD_BYTES;
+
+	if (k->memory && k->memory / 4 < bytes)
+		bytes = k->memory / 4 > LEAST_BATCH ? k->memory / 4 : LEAST_BATCH;
+	return bytes;
 }
 
 static uint64_t fold_ns(const struct keeper *k)
@@ -35,7 +46,7 @@ static uint64_t fold_ns(const struct keeper *k)
 /* A batch at a time: large folds are fast ones, but their records are in memory. */
 static uint64_t most_bytes(const struct keeper *k)
 {
-	uint64_t batch = fold_bytes(k) * 2;
+	uint64_t batch = fold_bytes(k) * (k->memory ? 1 : 2);
 
 	return k->most && k->most < batch ? k->most : batch;
 }
@@ -59,12 +70,33 @@ static int put_off(struct keeper *k, int rc)
 	return 0;
 }
 
+/* Too many pages: as much as fitted, and at once. */
+static int fold_less(struct keeper *k, const struct fold_pages *pages)
+{
+	k->most = most_bytes(k) * pages->fitted / 320;
+	if (k->most < LEAST_BATCH)
+		k->most = LEAST_BATCH;
+	store_seq_cst(&k->asked, 1);
+	return 1;
+}
+
+static void fold_more(struct keeper *k, const struct fold_pages *pages)
+{
+	if (!k->memory || k->most == 0)
+		k->most = 0;
+	else
+		k->most += pages->changed < k->memory / 4 ? k->most : k->most / 16;
+	if (k->most >= fold_bytes(k))
+		k->most = 0;
+}
+
 /* The next batch. 1: done, 0: nothing to do or put off, or an error. */
 static int fold_once(struct keeper *k)
 {
 	struct journal_stats stats;
 	struct fold *f;
 	uint64_t frame, epoch, upto = 0, last = 0;
+	struct fold_pages pages = { .most = k->memory && most_bytes(k) > LEAST_BATCH ? k->memory / 2 : UINT64_MAX };
 	/* The durable epoch before the durable frame: all records of the former are in frames up to
 	 * the latter, also where the last epochs had none and wrote no frame. */
 	uint64_t durable = journal_durable(k->journal);
@@ -83,12 +115,17 @@ static int fold_once(struct keeper *k)
 			tell_store(k, durable);
 		return rc == NOH_END ? 0 : put_off(k, rc);
 	}
+	fold_limit(f, &pages);
 	rc = fold_commit(f, upto, last, k->wall_ms(k->wall_arg));
+	if (k->memory)
+		mem_trim();
+	if (rc == NOH_FULL)
+		return fold_less(k, &pages);
 	if (rc != NOH_OK)
 		return put_off(k, rc);
 	k->no_space = false;
 	k->retry_ns = 0;
-	k->most = 0;
+	fold_more(k, &pages);
 	k->oldest_ns = 0;
 	tell_store(k, upto >= stats.durable_frame && durable > last ? durable : last);
 	rc = journal_folded(k->journal, upto);

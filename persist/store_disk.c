@@ -246,7 +246,15 @@ uint64_t store_disk_overlay_bytes(struct store *s)
 /* LMDB's pages are the page cache's. */
 static uint64_t store_disk_bytes(struct store *s)
 {
-	return sizeof(struct store_disk) + store_disk_overlay_bytes(s);
+	struct store_disk *d = disk_of(s);
+	struct tail *tail = tail_take(d);
+	uint64_t bytes = sizeof *d + store_disk_overlay_bytes(s);
+
+	if (tail) {
+		bytes += tail_bytes(tail);
+		tail_give(d);
+	}
+	return bytes;
 }
 
 void store_disk_folded(struct store *s, uint64_t epoch)

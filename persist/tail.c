@@ -51,6 +51,12 @@ int tail_open(struct tail **out, uint64_t seed, uint64_t most)
 			 (unsigned long long)most);
 }
 
+uint64_t tail_records(const struct tail *t) { return t->records; }
+uint64_t tail_bytes(const struct tail *t)
+{
+	return t->len + t->mention_count * sizeof *t->mentions + t->slot_count * sizeof *t->slots;
+}
+
 void tail_close(struct tail *t)
 {
 	if (!t)
@@ -62,11 +68,6 @@ void tail_close(struct tail *t)
 	if (t->slots)
 		mem_unreserve(t->slots, t->slot_count * sizeof *t->slots);
 	mem_free(t, sizeof *t);
-}
-
-uint64_t tail_records(const struct tail *t)
-{
-	return t->records;
 }
 
 /* ── building ── */

@@ -29,6 +29,7 @@ int  tail_record(void *t, uint64_t frame, uint64_t epoch, const struct record_he
 		 const uint8_t *parts, const uint8_t *parts_end);
 void tail_done(struct tail *t);                          /* all were given */
 uint64_t tail_records(const struct tail *t);
+uint64_t tail_bytes(const struct tail *t);               /* of memory */
 
 bool tail_has(const struct tail *t, uint64_t hash);      /* a record about it, or a message for it? */
 

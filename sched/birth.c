@@ -154,14 +154,14 @@ static inline struct cell *find(struct sched *s, const struct named *who, uint32
 
 static int over_budget(struct sched *s)
 {
-	uint64_t bytes = s->memory_budget ? sched_bytes(s) : 0;
+	uint64_t bytes = sched_bytes(s), most = load_relaxed(&s->actor_budget);
 
-	if (bytes <= s->memory_budget + s->memory_budget / 8)
+	if (bytes <= most + most / 8)
 		return NOH_OK;
 	park_wake(&s->workers[0].shared.park);   /* somebody has to send somebody home */
-	return error_set(NOH_ENOMEM, "the box's actors take %llu bytes, its budget is %llu: wait until "
-			 "some have gone idle, or raise memory_budget", (unsigned long long)bytes,
-			 (unsigned long long)s->memory_budget);
+	return error_set(NOH_ENOMEM, "the box's actors take %llu bytes, %llu of its memory of %llu are theirs: wait "
+			 "until some have gone idle, or raise memory_budget", (unsigned long long)bytes,
+			 (unsigned long long)most, (unsigned long long)s->memory_budget);
 }
 
 static int no_memory(struct sched *s)

@@ -85,6 +85,7 @@ struct ext {
 	struct sysmsg   *room_queue, **room_end;   /* who rests until there is room here  */
 	uint32_t         room_batch;      /* how many of them to wake at a time           */
 	struct sysmsg   *joins, **joins_end;       /* steps that wait until it gets to them (step.h) */
+	uint64_t         weight;          /* bytes of it that are counted                 */
 	bool             room_woken;      /* since the mailbox was last above half        */
 	bool             forced;          /* deactivate: what waits is dropped            */
 	bool             erased;          /* nothing is kept, unless it has changed since  */

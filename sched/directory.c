@@ -51,7 +51,6 @@ bool directory_open(struct directory *d, uint64_t most)
 	if (!buddy_open(&d->arrays, tables * 4 + most * 8 * sizeof(atomic_u64)))
 		return false;
 	d->tables = mem_aligned(CACHE_LINE, tables);
-	store_relaxed(&d->bytes, tables);
 	return d->tables != NULL;
 }
 

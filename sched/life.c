@@ -28,6 +28,22 @@ struct ext *cell_ext(struct cell *c)
 	return c->ext;
 }
 
+/* Entries are allocations of their own: about an eighth is the allocator's. */
+void life_weigh(struct port *p, struct cell *c)
+{
+	struct ext *x = c->ext;
+	uint64_t now;
+
+	if (!x)
+		return;
+	now = sizeof *x + x->kv.bytes + x->kv.bytes / 8 + x->schedule_room * sizeof *x->schedules;
+	if (now > x->weight)
+		count_one(&p->bytes_taken, now - x->weight);
+	else
+		count_one(&p->bytes_given, x->weight - now);
+	x->weight = now;
+}
+
 void life_comes(struct port *p, struct cell *c, bool reborn)
 {
 	cell_set_known(c, true, reborn);
@@ -172,6 +188,7 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	if (rc != NOH_OK)
 		return rc;
 	rc = image_decode(w, c, image.bytes, image.len);
+	life_weigh(&w->mine.port, c);
 	bool there = image_is_kept(image.bytes, image.len) || image.len == 0;
 
 	mem_free(image.bytes, image.len);
@@ -360,6 +377,8 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 	cell_set_life(c, NOH_NOT_ACTIVE);
 	say_goodbye(p, c, NOH_OK);
 	must(!c->ext || !c->ext->joins);                 /* an empty mailbox is beyond every place in it */
+	if (c->ext)
+		count_one(&p->bytes_given, c->ext->weight);
 	ext_free(c->ext);
 	c->ext = NULL;
 	bury(p, n);

@@ -186,15 +186,6 @@ uint64_t sched_actors(struct sched *s)
 	return born > died ? born - died : 0;
 }
 
-uint64_t sched_bytes(struct sched *s)
-{
-	uint64_t given = sched_sum(s, offsetof(struct port, bytes_given));
-	uint64_t taken = sched_sum(s, offsetof(struct port, bytes_taken));
-	uint64_t live = taken > given ? taken - given : 0;
-
-	return live + load_relaxed(&s->directory.bytes);
-}
-
 /* ── open, start, close ── */
 
 static bool open_slabs(struct sched *s)
@@ -216,7 +207,6 @@ int sched_open(struct sched *s)
 	ck_epoch_init(&s->epoch);
 	topics_open(&s->topics, s->seed);
 	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
-	store_relaxed(&s->evict_age_ds, UINT32_MAX);
 	s->types = mem_zalloc(TYPES_MAX * sizeof *s->types);
 	s->chunk_due_ds = mem_alloc(chunks * sizeof *s->chunk_due_ds);
 	if (!s->types || !s->chunk_due_ds || !open_slabs(s) || !directory_open(&s->directory, s->max_actors))
@@ -275,6 +265,8 @@ int sched_start(struct sched *s)
 		ok = port_open(s, &s->outside[i], NULL);
 	for (uint32_t i = 0; ok && i < s->worker_count; i++)
 		ok = worker_open(s, &s->workers[i], i, scratch);
+	if (ok && s->memory_budget)
+		sched_weigh(s, s->workers[0].mine.now_ms);
 	return ok ? NOH_OK : error_set(NOH_ENOMEM, "no memory for %u workers", s->worker_count);
 }
 

@@ -220,6 +220,7 @@ struct worker {
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
 		uint32_t         sweep_at;
+		uint64_t         sweep_sent;       /* home, in this round of the hand                */
 		struct spread    spread;
 	} mine;
 	alignas(CACHE_LINE) struct {
@@ -295,6 +296,15 @@ struct sched_net {
 /* Tokens of the network's own: their answers go to it at once, and it holds them until they are due. */
 #define TOKEN_OF_NET (UINT64_C(1) << 63)
 
+/* What else takes memory out of the budget: box/ says it. arg NULL: nothing does. */
+struct sched_memory {
+	void    *arg;
+	uint64_t aside;                        /* for what is there with no actor, and for folds   */
+	uint64_t (*others)(void *arg);         /* states on their way to the disk                  */
+	bool     (*folded)(void *arg, uint64_t due);   /* has the disk's image what was due then?  */
+	void     (*lighten)(void *arg);        /* actors have too little room: fold                */
+};
+
 #define TYPES_MAX 1024
 #define OUTSIDE_PORTS 16
 
@@ -310,7 +320,8 @@ struct sched {
 	uint64_t             wall_offset_ms;   /* wall-clock time minus the box's, at the start    */
 	uint64_t             seed;
 	uint32_t             max_message, max_actors, slow_turn_ms;
-	uint64_t             memory_budget;
+	uint64_t             memory_budget;    /* of the whole box; 0: no limit                    */
+	struct sched_memory  memory;
 	noh_log_fn          *log;
 	void                *log_user;
 
@@ -338,7 +349,11 @@ struct sched {
 	atomic_u64           peak_bytes;
 	atomic_u32           watch_event;      /* the watchdog sleeps on it while all are idle     */
 	atomic_u32           evict_age_ds;     /* under pressure: evict what is colder             */
+	atomic_u64           short_ds;         /* when memory was last short, plus 1; 0: never     */
 	atomic_u32           reliever;         /* index + 1 of the worker that evicts              */
+	atomic_u64           actor_budget;     /* bytes that actors may take, as things stand      */
+	atomic_u64           budget_ms;        /* when that was looked at, plus 1                  */
+	atomic_u32           crowded;          /* too much is on its way to the disk already       */
 	atomic_u64           next_sweep_ds;    /* nothing to sweep before                          */
 	atomic_u32           stuck_workers;    /* how many the watchdog found stuck                */
 	atomic_u32           sweep_next;       /* stop: next chunk to sweep                        */
@@ -359,7 +374,8 @@ struct worker *sched_self(void);               /* the worker whose turn this thr
 void sched_set_self(struct worker *w);
 bool sched_in_turn(void);                      /* user code runs on this thread: do not block */
 void sched_set_reading(bool yes);
-uint64_t sched_bytes(struct sched *s);
+uint64_t sched_bytes(struct sched *s);         /* of actors; budget.c */
+void sched_weigh(struct sched *s, uint64_t now_ms);    /* how much actors may take now; budget.c */
 uint64_t sched_actors(struct sched *s);
 uint64_t sched_sum(struct sched *s, size_t port_offset);    /* of a counter in all ports */
 void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
@@ -420,6 +436,7 @@ uint32_t life_sweep(struct worker *w);                     /* what idled out; un
 uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
 struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
+void life_weigh(struct port *p, struct cell *c);           /* what it has besides its body may have changed */
 void life_comes(struct port *p, struct cell *c, bool reborn);   /* it exists from now on, and is counted */
 void life_goes(struct port *p, struct cell *c);
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */

@@ -3,9 +3,11 @@
  * Chunks of cells are swept; each knows a time before which a sweep finds nothing, so an idle box sweeps
  * nothing, and no actor carries a timer for this.
  */
-#include "sched/sched.h"
+#include "sched/durable.h"
 
-#define ACTOR_BYTES 128     /* about what one that goes gives back */
+#define ACTOR_BYTES 128     /* the least that one that goes gives back                        */
+#define OLD_DS 600          /* when memory gets short: first those nobody needed for a minute */
+#define CALM_DS 10          /* it was not short for so long: begin anew                       */
 
 static bool lower(atomic_u64 *at, uint64_t to)
 {
@@ -25,13 +27,25 @@ void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds)
 		park_wake(&s->workers[0].shared.park);
 }
 
-/* Claim c if it is idle and `older` than that; it stops when it runs. */
-static bool send_home(struct worker *w, struct cell *c)
+/* It is ours: would it leave something behind that waits for the disk? */
+static bool leaves_something(struct sched *s, struct cell *c)
+{
+	return (c->flags & CELL_DIRTY) && cell_type(s, c)->durable &&
+	       !s->memory.folded(s->memory.arg, load_relaxed(body_due(c->body)));
+}
+
+/* Claim c if it is idle; it stops when it runs. */
+static bool send_home(struct worker *w, struct cell *c, bool lightly)
 {
 	uint32_t gen = load_acquire(&c->mailbox.gen);
 
 	if (!mailbox_claim(&c->mailbox, gen))
 		return false;
+	if (lightly && leaves_something(w->fixed.sched, c)) {
+		if (!mailbox_idle_in_place(&c->mailbox))
+			sched_enqueue(&w->mine.port, c);
+		return false;
+	}
 	c->flags |= CELL_STOP;
 	sched_enqueue(&w->mine.port, c);
 	return true;
@@ -43,6 +57,7 @@ static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, u
 	struct sched *s = w->fixed.sched;
 	uint32_t end = load_relaxed(&s->cells.shared.fresh), sent = 0;
 	uint32_t from = chunk * CHUNK_CELLS;
+	bool lightly = max_age != UINT32_MAX && load_relaxed(&s->crowded);
 
 	if (from == 0)
 		from = 1;
@@ -59,7 +74,7 @@ static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, u
 		if (idle == UINT32_MAX && max_age == UINT32_MAX)
 			continue;
 		due = (uint64_t)load_relaxed(&c->last_active) + (idle < max_age ? idle : max_age);
-		if (due <= now_ds && send_home(w, c))
+		if (due <= now_ds && send_home(w, c, lightly))
 			sent++;
 		else if (due < *next)
 			*next = due > now_ds ? due : now_ds + 1;
@@ -80,31 +95,55 @@ static bool is_reliever(struct worker *w)
 	       cas_acq_rel(&s->reliever, &who, me);
 }
 
-/* Over budget: a clock hand goes round and sends home what is older than a limit, which halves with
- * each round; at zero it sends home whoever is idle. Returns 0 when there is nothing to be done. */
+/* How old they must be is a matter of trying: if a round of the hand finds few, half of it; if it finds most, twice.
+ * Memory that stays short goes on where it was: to begin anew each time would mean rounds in which nobody goes. */
+static uint32_t age_to_go(struct worker *w, uint64_t now_ds)
+{
+	struct sched *s = w->fixed.sched;
+	uint64_t last = swap_acq_rel(&s->short_ds, now_ds + 1);
+
+	if (last == 0 || now_ds + 1 - last > CALM_DS) {
+		store_relaxed(&s->evict_age_ds, OLD_DS);
+		w->mine.sweep_sent = 0;
+	}
+	return load_relaxed(&s->evict_age_ds);
+}
+
+static void next_chunk(struct worker *w, uint32_t chunks, uint32_t age)
+{
+	uint64_t cells = load_relaxed(&w->fixed.sched->cells.shared.fresh);
+
+	if (++w->mine.sweep_at % chunks != 0)
+		return;
+	if (w->mine.sweep_sent < cells / 16)
+		age /= 2;
+	else if (w->mine.sweep_sent > cells / 2 && age < OLD_DS)
+		age = age * 2 + 1;
+	store_relaxed(&w->fixed.sched->evict_age_ds, age);
+	w->mine.sweep_sent = 0;
+}
+
+/* Over budget: a clock hand goes round and sends home what is older than a limit; at zero it sends home whoever is
+ * idle. Returns 0 when there is nothing to be done. */
 static uint32_t relieve(struct worker *w, uint64_t now_ds)
 {
 	struct sched *s = w->fixed.sched;
-	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent;
-	uint32_t age = load_relaxed(&s->evict_age_ds);
-	uint64_t none = UINT64_MAX, bytes = sched_bytes(s);
+	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent, age;
+	uint64_t none = UINT64_MAX, bytes = sched_bytes(s), each, most;
 
-	if (bytes <= s->memory_budget) {
-		if (age != UINT32_MAX)
-			store_relaxed(&s->evict_age_ds, UINT32_MAX);
-		return 0;
-	}
-	if (!is_reliever(w))
+	sched_weigh(s, w->mine.now_ms);
+	most = load_relaxed(&s->actor_budget);
+	if (bytes <= most || !is_reliever(w))
 		return 0;
 	if (runq_length(&w->runq))
 		return 1;                        /* let those go first that are on their way */
-	if (age == UINT32_MAX)
-		store_relaxed(&s->evict_age_ds, age = 600);
+	age = age_to_go(w, now_ds);
+	each = bytes / (sched_actors(s) + 1);
 	sent = sweep_chunk(w, w->mine.sweep_at % chunks, now_ds, age,
-			   (bytes - s->memory_budget) / ACTOR_BYTES + 1, &none);
+			   (bytes - most) / (each > ACTOR_BYTES ? each : ACTOR_BYTES) + 1, &none);
 	count_one(&w->mine.port.evicted, sent);
-	if (++w->mine.sweep_at % chunks == 0)
-		store_relaxed(&s->evict_age_ds, age / 2);
+	w->mine.sweep_sent += sent;
+	next_chunk(w, chunks, age);
 	return sent ? sent : age > 0;
 }
 
@@ -154,7 +193,7 @@ uint32_t life_sweep_all(struct worker *w)
 		uint32_t end = load_relaxed(&s->cells.shared.fresh);
 		for (uint32_t n = chunk * CHUNK_CELLS; n < (chunk + 1) * CHUNK_CELLS && n < end; n++)
 			if (n && mb_state(load_relaxed(&cell_at(s, n)->mailbox.word)) == MB_IDLE)
-				sent += send_home(w, cell_at(s, n));
+				sent += send_home(w, cell_at(s, n), false);
 	}
 	return sent;
 }

@@ -334,8 +334,10 @@ void turn_commit_rest(struct worker *w)
 		erase(w, t);
 	if (t->so_far.flags & TURN_STOP)
 		c->flags |= CELL_STOP;
-	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE))
+	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE)) {
 		turn_changed(w, c);
+		life_weigh(&w->mine.port, c);
+	}
 	if (t->so_far.flags & TURN_TOPICS)
 		events_commit(w);
 }

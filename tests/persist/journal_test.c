@@ -277,6 +277,31 @@ static void at_the_limit_it_waits_until_something_is_folded(void)
 	stop();
 }
 
+static void what_was_read_and_not_folded_is_read_again_from_its_place(void)
+{
+	uint64_t upto = 0, epoch = 0, all, before;
+
+	start(1);
+	s = (struct seen){ 0 };
+	for (uint64_t n = 1; n <= 20; n++) {
+		push(j, 0, n, 3000);
+		EXPECT_EQ(steps(j), JOURNAL_IDLE);
+	}
+	all = stats().unfolded_bytes;
+	EXPECT_EQ(journal_read(j, 0, 40000, see, &s, &upto, &epoch), NOH_OK);      /* too much, for once */
+	for (uint64_t from = 0; from < 20; from = upto) {
+		before = stats().unfolded_bytes;
+		s = (struct seen){ 0 };
+		EXPECT_EQ(journal_read(j, from, 9000, see, &s, &upto, &epoch), NOH_OK);
+		EXPECT_EQ(journal_folded(j, upto), NOH_OK);
+		if (!EXPECT(upto > from) || !EXPECT(stats().unfolded_bytes < before))
+			break;
+	}
+	EXPECT(all > 60000);
+	EXPECT_EQ(stats().unfolded_bytes, 0);
+	stop();
+}
+
 static void the_keeper_reads_what_is_durable_and_no_more(void)
 {
 	uint64_t upto = 0, epoch = 0;
@@ -499,6 +524,7 @@ TEST_MAIN(
 	TEST(without_space_for_the_next_segment_only_new_work_is_refused),
 	TEST(room_is_refused_while_the_current_segment_still_takes_all_rings),
 	TEST(at_the_limit_it_waits_until_something_is_folded),
+	TEST(what_was_read_and_not_folded_is_read_again_from_its_place),
 	TEST(the_keeper_reads_what_is_durable_and_no_more),
 	TEST(folded_segments_are_recycled_not_filled_again),
 	TEST(every_allocation_may_fail),

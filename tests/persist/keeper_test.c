@@ -44,8 +44,8 @@ static void finish_keeper(void)
 	finish();
 }
 
-/* The record in the kit, through the journal, durable; and evicted into the overlay. */
-static uint64_t turn(const char *address, uint64_t seq, const char *text)
+/* The record in the kit, into the journal; and evicted into the overlay. */
+static uint64_t push_turn(const char *address, uint64_t seq, const char *text)
 {
 	struct stored in = { .image = (void *)(uintptr_t)text, .len = strlen(text), .seq = seq };
 
@@ -58,9 +58,22 @@ static uint64_t turn(const char *address, uint64_t seq, const char *text)
 	journal_push(j, 0);
 	in.due = journal_epoch(j);
 	EXPECT_EQ(store_save(s, address, strlen(address), hash_of(address), &in), NOH_OK);
+	return in.due;
+}
+
+static void write_all(void)
+{
 	while (journal_step(j, true) == JOURNAL_BUSY)
 		;
-	return in.due;
+}
+
+/* And durable. */
+static uint64_t turn(const char *address, uint64_t seq, const char *text)
+{
+	uint64_t due = push_turn(address, seq, text);
+
+	write_all();
+	return due;
 }
 
 static uint64_t stamped(void)
@@ -187,6 +200,82 @@ static void many_segments_are_folded_and_recycled(void)
 	finish_keeper();
 }
 
+/* Actors all over the tree, many to a frame. */
+#define SPREAD 3000
+static void change_all_over(uint64_t *seq, unsigned every, const char *text)
+{
+	char address[16];
+
+	for (unsigned i = 0; i < SPREAD; i += every) {
+		snprintf(address, sizeof address, "a:%04u", i);
+		push_turn(address, ++*seq, text);
+		if (*seq % 20)
+			continue;
+		write_all();
+		if (every == 1)
+			EXPECT(keeper_step(&k) >= 0);
+		else
+			EXPECT_EQ(journal_folded(j, stamped()), NOH_OK);
+	}
+}
+
+static void a_fold_keeps_to_its_pages(void)
+{
+	static char text[600];
+	struct fold_pages pages = { .most = 40 * 4096 };
+	uint64_t seq = 0, upto = 0, epoch = 0, folds, before;
+	struct fold *f;
+
+	start_keeper();
+	memset(text, 'z', sizeof text - 1);
+	change_all_over(&seq, 1, text);
+	EXPECT_EQ(keeper_fold_all(&k), NOH_OK);
+	before = stamped();
+	change_all_over(&seq, 5, "new");                 /* 600 records on about 500 pages */
+
+	EXPECT_EQ(fold_begin(kit.db, &f), NOH_OK);
+	EXPECT_EQ(journal_read(j, stamped(), 1 << 20, fold_record, f, &upto, &epoch), NOH_OK);
+	fold_limit(f, &pages);
+	EXPECT_EQ(fold_commit(f, upto, epoch, NOW), NOH_FULL);
+	EXPECT(pages.fitted > 4 && pages.fitted < 100);
+	EXPECT_EQ(stamped(), before);                    /* nothing was written */
+	EXPECT(in_overlay("a:0000"));
+
+	folds = stats().folds;
+	k.memory = 400000;                               /* 200000 for pages */
+	k.fold_bytes = 0;
+	keeper_ask(&k);
+	EXPECT_EQ(keeper_step(&k), 1);
+	EXPECT_EQ(stamped(), before);                    /* given up: too many */
+	EXPECT(k.most > 0 && k.most < 100000);
+	EXPECT_EQ(keeper_step(&k), 1);                   /* at once again, with less */
+	EXPECT(stamped() > before);
+	EXPECT_EQ(keeper_fold_all(&k), NOH_OK);
+	EXPECT(stats().folds - folds >= 2);
+	EXPECT(loads("a:0000", "3001 S1:new") && loads("a:2995", "3600 S1:new"));
+	EXPECT_EQ(journal_says().unfolded_bytes, 0);
+	EXPECT(verified());
+	finish_keeper();
+}
+
+static void a_fold_that_fits_easily_grows_again(void)
+{
+	static char text[600];
+	uint64_t seq = 0;
+
+	start_keeper();
+	k.memory = 1 << 20;
+	k.fold_bytes = 0;
+	k.most = 70000;
+	memset(text, 'z', sizeof text - 1);
+	for (int i = 0; i < 2000 && k.most; i++) {
+		turn("a:1", ++seq, text);
+		EXPECT(keeper_step(&k) >= 0);
+	}
+	EXPECT_EQ(k.most, 0);                            /* as much as there is */
+	finish_keeper();
+}
+
 static void what_was_folded_is_not_read_again_after_a_restart(void)
 {
 	start_keeper();
@@ -286,6 +375,8 @@ TEST_MAIN(
 	TEST(it_folds_when_asked),
 	TEST(the_overlay_empties_with_the_last_fold),
 	TEST(many_segments_are_folded_and_recycled),
+	TEST(a_fold_keeps_to_its_pages),
+	TEST(a_fold_that_fits_easily_grows_again),
 	TEST(what_was_folded_is_not_read_again_after_a_restart, "US-10"),
 	TEST(too_little_memory_puts_it_off),
 	TEST(a_damaged_image_is_for_good),

@@ -1,0 +1,278 @@
+/* tests/box/budget_test.c - a box with a memory budget and a data directory: what it holds, and that all are served. */
+#include "tests/box/durable_kit.h"
+#include "tests/box/kit.h"
+
+#ifdef NOH_SANITIZED
+#define MANY 6000
+#define SMALL (UINT64_C(400) << 10)
+#else
+#define MANY 40000
+#define SMALL (UINT64_C(2) << 20)
+#endif
+
+enum { ADD, GET, FILL, TOUCH, SUM };
+
+static int on_message(noh_turn *t, const noh_msg *m)
+{
+	uint64_t *n = noh_state(t);
+	static const char filling[10000];
+	const void *value;
+	size_t len;
+
+	switch (m->kind) {
+	case ADD:
+		++*n;
+		return NOH_OK;
+	case GET:
+		return noh_reply(t, n, sizeof *n);
+	case FILL:
+		EXPECT_EQ(noh_kv_put(t, "filling", 7, filling, sizeof filling), NOH_OK);
+		return noh_kv_put(t, "touched", 7, n, sizeof *n);
+	case TOUCH:
+		++*n;
+		EXPECT_EQ(noh_kv_put(t, "touched", 7, n, sizeof *n), NOH_OK);
+		return noh_reply(t, n, sizeof *n);
+	default:
+		len = 0;
+		(void)noh_kv_get(t, "filling", 7, &value, &len);
+		*n = *n << 32 | len;
+		return noh_reply(t, n, sizeof *n);
+	}
+}
+
+static const noh_type type = { .name = "a", .state_size = 8, .idle_timeout_ms = NOH_NEVER,
+			       .on_message = on_message };
+static const noh_type fleeting = { .name = "v", .state_size = 8, .idle_timeout_ms = NOH_NEVER,
+				   .is_volatile = true, .on_message = on_message };
+
+static noh_box *box;
+static char dir[256];
+
+static void open_small(uint64_t budget, uint64_t most_actors)
+{
+	noh_options o = kit_options(2);
+
+	o.dir = dir;
+	o.memory_budget = budget;
+	o.max_actors = most_actors;
+	box = kit_start(&o, TYPES(&type, &fleeting));
+}
+
+static void close_small(void)
+{
+	shut(box);
+	remove_dir(dir);
+}
+
+/* Over the budget is not an error but a matter of waiting. */
+static int send_patiently(const char *address, uint32_t kind)
+{
+	uint64_t until = now_us() + SOON * UINT64_C(1000);
+	int rc;
+
+	while (((rc = noh_send(box, address, kind, NULL, 0)) == NOH_ENOMEM || rc == NOH_FULL) && now_us() < until)
+		nap_us(100);
+	return rc;
+}
+
+static uint64_t get_patiently(const char *address, uint32_t kind)
+{
+	uint64_t until = now_us() + SOON * UINT64_C(1000), n = UINT64_MAX;
+	size_t len = sizeof n;
+	int rc;
+
+	while ((rc = noh_call(box, address, kind, NULL, 0, SOON, &n, &len)) == NOH_ENOMEM && now_us() < until)
+		nap_us(100);
+	EXPECT_EQ(rc, NOH_OK);
+	return n;
+}
+
+/* Of all, one message each. Returns the most bytes actors ever took. */
+static uint64_t tell_all(const char *name, unsigned count, uint32_t kind)
+{
+	uint64_t most = 0;
+	char address[32];
+
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(address, sizeof address, "%s:%u", name, i);
+		if (!EXPECT_EQ(send_patiently(address, kind), NOH_OK))
+			break;
+		if (i % 64 == 0 && stats(box).actor_bytes > most)
+			most = stats(box).actor_bytes;
+	}
+	return most;
+}
+
+static void more_actors_than_fit_are_all_served(void)
+{
+	char address[32];
+	uint64_t most;
+
+	(void)fresh_dir(dir, sizeof dir);
+	open_small(SMALL, MANY);
+	for (int round = 0; round < 2; round++) {
+		most = tell_all("a", MANY, ADD);
+		EXPECT(most <= SMALL / 2);               /* the rest is for folds and for what waits for them */
+	}
+	EXPECT(settles(box, "a"));
+	for (unsigned i = 0; i < MANY; i += 7) {
+		snprintf(address, sizeof address, "a:%u", i);
+		if (!EXPECT_EQ(get_patiently(address, GET), 2))
+			break;
+	}
+	EXPECT(stats(box).evictions > MANY);
+	EXPECT_EQ(stats_of(box, "a").failed, 0);
+	close_small();
+}
+
+/* 200 of them with 10 kB each are 2 MB, and their states alone would all fit. */
+#define HEAVY 200
+static void key_value_parts_are_counted(void)
+{
+	char address[32];
+	uint64_t budget = UINT64_C(1) << 20;
+
+	(void)fresh_dir(dir, sizeof dir);
+	open_small(budget, 10000);
+	EXPECT(tell_all("a", HEAVY, FILL) <= budget);
+	EXPECT(settles(box, "a"));
+	EXPECT(stats(box).evictions > HEAVY / 4);
+	for (unsigned i = 0; i < HEAVY; i++) {
+		snprintf(address, sizeof address, "a:%u", i);
+		if (!EXPECT_EQ(get_patiently(address, SUM), 10000))
+			break;
+	}
+	close_small();
+}
+
+static bool holds_nobody(void *arg)
+{
+	(void)arg;
+	return stats(box).actors == 0;
+}
+
+static void what_goes_gives_back_what_it_was_counted_for(void)
+{
+	uint64_t before;
+	char address[32];
+
+	(void)fresh_dir(dir, sizeof dir);
+	open_small(UINT64_C(64) << 20, 10000);
+	(void)tell_all("a", HEAVY, ADD);
+	EXPECT(settles(box, "a"));
+	before = stats(box).actor_bytes;
+	(void)tell_all("a", HEAVY, FILL);
+	EXPECT(settles(box, "a"));
+	EXPECT(stats(box).actor_bytes - before > HEAVY * 10000);
+	for (unsigned i = 0; i < HEAVY; i++) {
+		snprintf(address, sizeof address, "a:%u", i);
+		EXPECT_EQ(noh_deactivate(box, address, 0, SOON), NOH_OK);
+	}
+	EXPECT(test_wait_until(holds_nobody, NULL, SOON));
+	EXPECT(stats(box).actor_bytes < before);
+	close_small();
+}
+
+/* A small change of a large actor is a short record, and a long state to keep until it is folded: far below what
+ * the keeper waits for, far above what memory has for it. Nobody would fold for a minute. */
+static void short_memory_makes_the_keeper_fold(void)
+{
+	char address[32];
+	uint64_t folds;
+
+	(void)fresh_dir(dir, sizeof dir);
+	open_small(UINT64_C(1) << 20, 10000);
+	(void)tell_all("a", HEAVY, FILL);
+	EXPECT(settles(box, "a"));
+	folds = stats(box).folds;
+	for (unsigned i = 0; i < 3 * HEAVY; i++) {
+		snprintf(address, sizeof address, "a:%u", i % HEAVY);
+		if (!EXPECT_EQ(get_patiently(address, TOUCH), 1 + i / HEAVY))
+			break;
+	}
+	EXPECT(stats(box).folds > folds);
+	for (unsigned i = 0; i < HEAVY; i++) {
+		snprintf(address, sizeof address, "a:%u", i);
+		if (!EXPECT_EQ(get_patiently(address, SUM), UINT64_C(3) << 32 | 10000))
+			break;
+	}
+	close_small();
+}
+
+/* States of volatile actors have nowhere else to go: the budget holds for those in use, not for those at rest. */
+static void volatile_actors_at_rest_are_beside_the_budget(void)
+{
+	char address[32];
+
+	(void)fresh_dir(dir, sizeof dir);
+	open_small(SMALL, MANY);
+	EXPECT(tell_all("v", MANY, ADD) <= SMALL / 2);
+	EXPECT(settles(box, "v"));
+	EXPECT(stats(box).stored > MANY / 2);
+	for (unsigned i = 0; i < MANY; i += 7) {
+		snprintf(address, sizeof address, "v:%u", i);
+		if (!EXPECT_EQ(get_patiently(address, GET), 1))
+			break;
+	}
+	close_small();
+}
+
+/* ── what the system says ── */
+
+static uint64_t rss_anon(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	unsigned long long kb = 0;
+
+	while (f && fgets(line, sizeof line, f) && sscanf(line, "RssAnon: %llu kB", &kb) != 1)
+		;
+	if (f)
+		fclose(f);
+	return kb * 1024;
+}
+
+/* About three times what fits, in an order that changes pages all over the image. */
+#define CROWD 500000
+#define WITHIN (UINT64_C(64) << 20)
+static void the_process_stays_within_the_budget(void)
+{
+	uint64_t most = 0;
+	char address[32];
+
+#ifdef NOH_SANITIZED
+	test_skip("a sanitizer's memory is its own");
+	return;
+#endif
+	if (rss_anon() == 0) {
+		test_skip("no RssAnon in /proc/self/status");
+		return;
+	}
+	(void)fresh_dir(dir, sizeof dir);
+	open_small(WITHIN, CROWD);
+	for (uint64_t i = 0; i < 2 * CROWD; i++) {
+		snprintf(address, sizeof address, "a:%012u", (unsigned)(i * 7919 % CROWD));
+		if (!EXPECT_EQ(send_patiently(address, ADD), NOH_OK))
+			break;
+		if (i % 1000 == 0 && rss_anon() > most)
+			most = rss_anon();
+	}
+	EXPECT(settles(box, "a"));
+	if (!EXPECT(most <= WITHIN))
+		printf("  %llu MB of %llu\n", (unsigned long long)most >> 20, (unsigned long long)WITHIN >> 20);
+	for (unsigned i = 0; i < CROWD; i += 97) {
+		snprintf(address, sizeof address, "a:%012u", i);
+		if (!EXPECT_EQ(get_patiently(address, GET), 2))
+			break;
+	}
+	EXPECT(stats(box).evictions > CROWD);
+	close_small();
+}
+
+TEST_MAIN(
+	TEST(more_actors_than_fit_are_all_served, "LC-02"),
+	TEST(key_value_parts_are_counted),
+	TEST(what_goes_gives_back_what_it_was_counted_for),
+	TEST(short_memory_makes_the_keeper_fold),
+	TEST(volatile_actors_at_rest_are_beside_the_budget),
+	TEST(the_process_stays_within_the_budget))
