@@ -30,6 +30,19 @@ struct port *api_port(noh_box *box)
 	return NULL;
 }
 
+/* The same to look only, as long as there is something to look at: a box that stops frees its actors when all
+ * ports are back. */
+struct port *api_look_port(noh_box *box)
+{
+	struct port *p = sched_port(&box->sched);
+
+	if (load_seq_cst(&box->phase) == BOX_RUNNING)
+		return p;
+	sched_port_done(p);
+	(void)error_set(NOH_ESTOPPED, "the box is not running");
+	return NULL;
+}
+
 uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms)
 {
 	return clock_now_ns(&box->sched.clock) + (uint64_t)timeout_ms * 1000000u;
@@ -212,7 +225,11 @@ static bool wait_for_room(noh_box *box, const char *address, uint64_t until_ns)
 
 	add_seq_cst(&s->room_waiters, 1);
 	event = load_seq_cst(&s->room_event);
-	p = sched_port(s);
+	p = api_port(box);
+	if (!p) {
+		add_seq_cst(&s->room_waiters, UINT32_MAX);
+		return true;             /* the next try says why */
+	}
 	if (sched_resolve(p, address, strlen(address), &c, &gen) == NOH_OK &&
 	    cell_type(s, c)->pub.full_mode == NOH_BLOCK)
 		full = mailbox_flag_room(&c->mailbox) &&
@@ -298,7 +315,9 @@ int noh_ref(noh_box *box, const char *address, noh_actor *ref)
 
 	if (rc != NOH_OK)
 		return rc;
-	p = sched_port(&box->sched);
+	p = api_look_port(box);
+	if (!p)
+		return NOH_ESTOPPED;
 	rc = sched_resolve(p, address, strlen(address), &c, &gen);
 	if (rc == NOH_OK)
 		*ref = ref_make(cell_number(&box->sched, c), gen);
@@ -479,7 +498,9 @@ int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *
 	*due = 0;
 	if (rc != NOH_OK)
 		return rc;
-	p = sched_port(s);
+	p = api_look_port(box);
+	if (!p)
+		return NOH_ESTOPPED;
 	epoch_enter(&p->epoch);
 	rc = look_up(p, address, &c, &gen, &a, &t);
 	if (rc == NOH_OK && c) {
@@ -522,7 +543,9 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 		return api_running(box);
 	if (type && !only)
 		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
-	p = sched_port(s);
+	p = api_look_port(box);
+	if (!p)
+		return NOH_ESTOPPED;
 	epoch_enter(&p->epoch);
 	end = load_relaxed(&s->cells.shared.fresh);
 	for (; n < end && got < *count; n++) {

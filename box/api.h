@@ -24,6 +24,7 @@ int api_check_options(const noh_call_options *o);
 int api_may_block(const char *what);
 uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms);
 int api_call_result(const char *address, int status, size_t len, size_t room, bool wanted);
+struct port *api_look_port(noh_box *box);              /* NULL: it does not run, and the sentence is set */
 int api_check(struct sched *s, struct type *t, const struct outgoing *out);   /* may it be sent at all? */
 bool api_set_body(struct msg *m, const struct outgoing *out);
 int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);

@@ -405,6 +405,13 @@ static bool wait_quiet(struct sched *s, uint64_t until_ns)
 	return false;
 }
 
+static void wait_for_ports(struct sched *s)
+{
+	for (uint32_t i = 0; i < OUTSIDE_PORTS; i++)
+		while (load_seq_cst(&s->outside[i].busy))
+			sched_yield();
+}
+
 int noh_stop(noh_box *box, uint32_t timeout_ms)
 {
 	struct sched *s = &box->sched;
@@ -419,9 +426,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 		return error_set(NOH_ESTOPPED, "the box is not running");
 	box_net_stop(box);
 	store_seq_cst(&s->stopping, 1);
-	for (uint32_t i = 0; i < OUTSIDE_PORTS; i++)      /* who came before the flag may finish */
-		while (load_seq_cst(&s->outside[i].busy))
-			sched_yield();
+	wait_for_ports(s);                       /* who came before the flag may finish */
 	if (!box->stepped && wait_quiet(s, until)) {
 		store_seq_cst(&s->stopping, 2);
 		while (!(done = sched_actors(s) == 0) && clock_now_ns(&s->clock) < until) {
@@ -431,7 +436,8 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 		}
 	}
 	end_threads(box);
-	store_release(&box->phase, BOX_STOPPED);
+	store_seq_cst(&box->phase, BOX_STOPPED);
+	wait_for_ports(s);                       /* and who looks, before what he looks at goes */
 	left = sched_actors(s);
 	rc = box_disk_stop(box, done);
 	sched_discard(s);

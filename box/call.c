@@ -66,7 +66,9 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	    !(turn.type->pub.kinds[kind].flags & NOH_KIND_READ) || !turn.type->pub.on_message ||
 	    turn.type->pub.state_size > READ_STATE_MAX || len > s->max_message)
 		return false;
-	p = sched_port(s);
+	p = api_look_port(box);
+	if (!p)
+		return false;
 	epoch_enter(&p->epoch);
 	turn.cell = sched_find(p, &a, turn.type, address_hash(&a, s->seed), &gen);
 	if (turn.cell && (load_acquire(&turn.cell->life) & (LIFE_OF | LIFE_HELD)) == NOH_ACTIVE)

@@ -303,7 +303,9 @@ int api_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, n
 		return error_set(NOH_EINVAL, "%llu is no cursor that noh_scan gave", (unsigned long long)at);
 	if (x.limit > LIMIT_MOST)
 		x.limit = LIMIT_MOST;
-	x.port = sched_port(s);
+	x.port = api_look_port(box);
+	if (!x.port)
+		return NOH_ESTOPPED;
 	rc = scan(&x, &at);
 	sched_port_done(x.port);
 	if (rc == NOH_OK) {
