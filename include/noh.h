@@ -106,7 +106,8 @@ typedef struct noh_options {
 	unsigned     workers;         /* worker threads; 0: one per core of the affinity mask      */
 	bool         unpinned;        /* do not pin workers to cores                               */
 	uint32_t     max_message;     /* bytes of one message; 0: 1 MiB                            */
-	uint64_t     memory_budget;   /* bytes for actors; above it the coldest go; 0: no limit    */
+	uint64_t     memory_budget;   /* bytes for the box, except messages and volatile actors at rest;
+					 when they are short the coldest go to disk; 0: no limit   */
 	uint64_t     max_actors;      /* active at once; 0: memory / 128. Costs address space   */
 	uint32_t     slow_turn_ms;    /* a longer turn is reported with its actor; 0: 100          */
 	uint64_t     seed;            /* of hashing and of random choices; 0: taken from the system */
@@ -565,7 +566,7 @@ typedef struct noh_box_stats {
 	unsigned workers;
 	uint64_t actors;              /* active now                                  */
 	uint64_t actors_peak_bytes;   /* the most memory actors ever took            */
-	uint64_t actor_bytes;         /* memory of actors, mailboxes and timers now  */
+	uint64_t actor_bytes;         /* memory of actors now, with all they keep    */
 	uint64_t stored;              /* actors in storage                           */
 	uint64_t timers;              /* pending                                     */
 	uint64_t activations, deactivations, evictions;

@@ -15,10 +15,11 @@
 
 #define FIRST_SLOTS 8
 
-/* An array of 2^log2 entries; the first is one line. */
+/* What an array of so many entries counts. The first of a table is one line, and stays for good: all of them together
+ * are as little as the tables, and no reason to send anybody home. */
 static size_t array_bytes(uint64_t slots)
 {
-	return slots * sizeof(atomic_u64);
+	return slots > FIRST_SLOTS ? slots * sizeof(atomic_u64) : 0;
 }
 
 static uint32_t array_class(uint64_t slots)

@@ -31,7 +31,7 @@ struct directory_table {
 struct directory {
 	struct directory_table *tables;
 	struct buddy            arrays;
-	atomic_u64              bytes;           /* of the arrays */
+	atomic_u64              bytes;           /* of the arrays, but for each table's first */
 };
 
 bool directory_open(struct directory *d, uint64_t most);    /* about so many cells */

@@ -103,7 +103,8 @@ const struct setting settings_table[SETTINGS] = {
 		.restart = true, .help = "Keep each worker on one core." },
 	[SET_MEMORY] = { .section = "box", .key = "memory", .flag = "memory", .type = SETTING_SIZE, .preset = "0",
 		.least = 16 * MIB, .most = 64 * TIB, .or_zero = true, .restart = true,
-		.help = "Memory for actors; above it the coldest go back to storage; 0: no limit." },
+		.help = "Memory of the whole server (its RssAnon; clients' buffers and volatile actors at rest come on top): when it is "
+			"short the coldest actors go back to disk; 64 MiB and more make sense; 0: no limit." },
 	[SET_MAX_ACTORS] = { .section = "box", .key = "max_actors", .flag = "max-actors", .type = SETTING_NUMBER,
 		.alias = { "ACTOR_MAX_PER_NODE" }, .preset = "0", .least = 100, .most = UINT64_C(1) << 31,
 		.or_zero = true, .restart = true,
