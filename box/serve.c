@@ -211,8 +211,6 @@ static void step_done(void *user, int status, const noh_part_answer *answers, si
 	mem_free(st, st->bytes);
 }
 
-static const char *const prefixes[] = { "", "counter:", "inventory:" };
-
 /* The step's own gate holds the answer until it is on disk. */
 static int step(void *arg, uint32_t worker, const struct request *requests, uint32_t n, uint32_t timeout_ms,
 		uint64_t token)
@@ -231,7 +229,7 @@ static int step(void *arg, uint32_t worker, const struct request *requests, uint
 	if (box->server->o.durability == NOH_MEMORY)
 		o.durability = NOH_MEMORY;
 	for (uint32_t i = 0; i < n; i++)
-		bytes += strlen(prefixes[requests[i].type]) + requests[i].id_len + 1;
+		bytes += strlen(request_prefixes[requests[i].type]) + requests[i].id_len + 1;
 	st = mem_alloc(bytes);
 	if (!st)
 		return error_set(NOH_ENOMEM, "no memory for a step over %u actors", n);
@@ -239,10 +237,10 @@ static int step(void *arg, uint32_t worker, const struct request *requests, uint
 	parts = (noh_part *)(void *)(st + 1);
 	text = (char *)(parts + n);
 	for (uint32_t i = 0; i < n; i++) {
-		size_t name_len = strlen(prefixes[requests[i].type]);
+		size_t name_len = strlen(request_prefixes[requests[i].type]);
 
 		parts[i] = (noh_part){ text, requests[i].kind, requests[i].body, requests[i].len };
-		memcpy(text, prefixes[requests[i].type], name_len);
+		memcpy(text, request_prefixes[requests[i].type], name_len);
 		memcpy(text + name_len, requests[i].id, requests[i].id_len);
 		text[name_len + requests[i].id_len] = 0;
 		if (memchr(text, 0, name_len + requests[i].id_len)) {

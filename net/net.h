@@ -289,6 +289,7 @@ void pubsub_settle(struct net *n);                     /* a command is over: wha
 void pubsub_forget(struct net *n, struct conn *c);     /* all its subscriptions                 */
 
 /* ── request.c ── */
+extern const char *const request_prefixes[];           /* by enum request_type: what stands before the id */
 void request_deliver(struct net *n);                   /* what has arrived, to the door         */
 uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
 void request_abandon(struct net *n, struct conn *c);

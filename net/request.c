@@ -285,7 +285,7 @@ static uint32_t new_slot(struct call *c, const struct request *r, uint32_t parts
 	return number;
 }
 
-static const char *const type_names[] = { "", "counter:", "inventory:" };
+const char *const request_prefixes[] = { "", "counter:", "inventory:" };
 static const uint8_t type_name_len[] = { 0, 8, 10 };
 
 static bool is_id(const struct request *r)
@@ -321,7 +321,7 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 	a->body = small ? put(n, r->body, small) : r->body;
 	a->key = r->key ? put(n, r->key, r->key_len) : NULL;
 	a->address = (char *)n->bytes + n->bytes_used;
-	memcpy((char *)n->bytes + n->bytes_used, type_names[r->type], name);
+	memcpy((char *)n->bytes + n->bytes_used, request_prefixes[r->type], name);
 	memcpy((char *)n->bytes + n->bytes_used + name, r->id, r->id_len);
 	n->bytes_used += (name + r->id_len + 7u) & ~7u;
 	a->address_len = name + r->id_len;
