@@ -15,7 +15,7 @@ void park_awake(struct park *p)
 	store_relaxed(&p->asleep, 0);
 }
 
-static void ring(uint32_t event)
+static void wake_by(uint32_t event)
 {
 	uint64_t one = 1;
 
@@ -30,7 +30,7 @@ bool park_wake(struct park *p)
 	if (!load_seq_cst(&p->asleep) || !cas_acq_rel(&p->asleep, &asleep, 0))
 		return false;
 	if (event)
-		ring(event);
+		wake_by(event);
 	else
 		futex_wake_all(&p->asleep);
 	return true;
