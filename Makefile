@@ -29,6 +29,12 @@ ifeq ($(findstring /,$(shell $(CC) -print-file-name=liblmdb.a)),)
 TESTS   := $(filter-out tests/sim/%,$(TESTS))
 STRESS  := $(filter-out tests/sim/%,$(STRESS))
 endif
+# Tests of one thread: ThreadSanitizer has nothing to look at there.
+ifeq ($(SAN),thread)
+TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix tests/,$(addsuffix _test.c,core/address \
+           core/buddy core/clock core/glob core/ring_hash net/out net/resp_read persist/record sched/directory sched/kv \
+           sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply)),$(TESTS))
+endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
