@@ -117,8 +117,7 @@ static int fold_once(struct keeper *k)
 	}
 	fold_limit(f, &pages);
 	rc = fold_commit(f, upto, last, k->wall_ms(k->wall_arg));
-	if (k->memory)
-		mem_trim();
+	mem_trim();                      /* it was much, and the next one is a while away */
 	if (rc == NOH_FULL)
 		return fold_less(k, &pages);
 	if (rc != NOH_OK)
