@@ -469,13 +469,6 @@ static bool is_stored(noh_box *box, const struct address *a, struct type *t, uin
 	return kept;
 }
 
-uint64_t api_due_now(noh_box *box)
-{
-	struct sched_journal *j = &box->sched.journal;
-
-	return j->arg ? j->epoch(j->arg) : 0;
-}
-
 int noh_get_status(noh_box *box, const char *address, noh_status *status)
 {
 	uint64_t due;

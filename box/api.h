@@ -35,8 +35,6 @@ int api_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, n
 	     uint64_t *due);
 int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *due);
 int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due);
-/* When all that has happened so far is on disk: for numbers. 0: at once. */
-uint64_t api_due_now(noh_box *box);
 int api_send_until(noh_box *box, const char *address, const struct outgoing *out, uint64_t until_ns);
 
 #endif

@@ -321,7 +321,6 @@ static bool command(struct net *n, struct conn *c, const char *bytes)
 
 	before_command(n, c);
 	call.argv = arguments(n, c, bytes, few);
-	count_one(&n->shown.counts.commands, 1);
 	n->running = c;
 	if (call.argv)
 		command_run(&call);
@@ -333,6 +332,7 @@ static bool command(struct net *n, struct conn *c, const char *bytes)
 		n->running = NULL;
 		return false;
 	}
+	count_one(&n->shown.counts.commands, 1);
 	after_command(n, c);
 	pubsub_settle(n);
 	return true;
@@ -358,11 +358,10 @@ static size_t run(struct net *n, struct conn *c, char *bytes, size_t len, bool *
 		const struct resp_limits *limits = c->session.role == SESSION_NOBODY ? &n->strict
 										      : &n->limits;
 
-		switch (resp_read(&c->reader, bytes + used, len - used, limits)) {
+		/* One that had to wait was read already; its arguments may not be read twice. */
+		switch (c->alone ? RESP_COMMAND : resp_read(&c->reader, bytes + used, len - used, limits)) {
 		case RESP_COMMAND:
-			if (!command(n, c, bytes + used)) {      /* from its beginning, then */
-				resp_close(&c->reader);
-				resp_open(&c->reader);
+			if (!command(n, c, bytes + used)) {
 				*cut = true;
 				return used;
 			}

@@ -114,7 +114,7 @@ struct conn {
 	uint32_t         first, last;      /* slots that wait, oldest first; 0: none                */
 	uint32_t         waiting;          /* how many                                              */
 	uint32_t         steps;            /* over several actors, under way: what comes next waits */
-	bool             alone;            /* its next command waits until all before are answered  */
+	bool             alone;            /* its next command, read already, waits until all before are answered */
 	struct out       out;              /* written, not sent                                     */
 	size_t           released;         /* of it, what may leave                                 */
 	struct mark     *marks;            /* of the rest, what it waits for                        */

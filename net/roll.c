@@ -35,14 +35,9 @@ static void address_text(int fd, bool peer, const char *path, char *text, size_t
 	}
 }
 
-static struct net *net_of(struct conn *c)
-{
-	return c->net;
-}
-
 static void describe(struct conn *c, struct client *client)
 {
-	struct net *n = net_of(c);
+	struct net *n = c->net;
 
 	session_describe(&c->session, client);
 	client->fd = c->socket.fd;
@@ -60,7 +55,7 @@ void net_client(struct conn *c, struct client *client)
 
 void net_client_changed(struct conn *c)
 {
-	struct net *n = net_of(c);
+	struct net *n = c->net;
 	struct client fresh;
 
 	describe(c, &fresh);

@@ -306,7 +306,7 @@ static void too_many_unanswered_are_not_read_further(void)
 static void what_tells_of_others_waits_for_what_was_asked_before(void)
 {
 	open_all(0);
-	say("INCR a\r\nMSET a 1 b 2\r\nINCR a\r\n");
+	say("INCR a\r\nMSET \"a\" '1' \"b\" \"2\"\r\nINCR a\r\n");
 	EXPECT_EQ(t.count, 1);                   /* the step is not even begun */
 	answer(0, 1, 0);
 	EXPECT(hears(":1\r\n"));
