@@ -4,6 +4,7 @@
 # make stress     minutes of it              make fuzz    fuzz the parsers (minutes)
 # make bench      numbers; idle machine      make bench-peers       beside CAF, Erlang, Go, Tokio, Redis ...
 # make lib        libnoh.a .so noh.pc        make install PREFIX=/usr/local
+# make tests      build them all, run none
 # make sim        the simulator: noh sim     noh sim --seed 42 --loud      one seed, step by step
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
 CC      ?= gcc
@@ -39,7 +40,7 @@ obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
-.PHONY: all lib run demo sim test unit stress fuzz bench bench-peers install deps clean
+.PHONY: all lib run demo sim test tests unit stress fuzz bench bench-peers install deps clean
 
 all: $(OUT)/noh
 deps:
@@ -62,6 +63,8 @@ bench-peers:
 	@bench/peers/run.sh
 unit: $(patsubst %.c,$(OUT)/%,$(call pick,$(TESTS)))
 	@tests/unit.sh $(filter-out %.o,$^)
+# What a commit must not break: every test and tool still builds. Seconds after a small change.
+tests: all $(patsubst %.c,$(OUT)/%,$(TESTS) $(STRESS)) $(OUT)/noh-sim
 stress-unit: $(patsubst %.c,$(OUT)/%,$(call pick,$(STRESS)))
 	@tests/unit.sh $^
 
