@@ -560,6 +560,14 @@ static bool too_slow(struct net *n, struct conn *c)
 	       (c->socket.sending && n->now_ms - c->took_ms > patience && n->now_ms - c->active_ms > patience);
 }
 
+/* While the box stops: all that it asked is answered, and it takes none of it. */
+static bool is_deaf(const struct net *n, const struct conn *c)
+{
+	uint64_t since = c->took_ms > n->stop_ms ? c->took_ms : n->stop_ms;
+
+	return n->unlistened && c->socket.sending && !c->first && n->now_ms - since > n->o.stop_ms;
+}
+
 /* Nothing was said by either side for so long; who waits for an answer, or for events, is not idle. */
 static bool is_idle(const struct net *n, const struct conn *c)
 {
@@ -587,7 +595,7 @@ void conn_sweep(struct net *n)
 		slot_expire(n, c);
 		if (stopping)
 			c->flags |= CONN_ENDING;
-		if (too_slow(n, c)) {
+		if (too_slow(n, c) || is_deaf(n, c)) {
 			count_one(&n->shown.counts.closed_slow, 1);
 			conn_end(n, c);
 		} else if (is_done(c) || is_idle(n, c)) {

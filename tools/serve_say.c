@@ -147,7 +147,7 @@ static void tell_try(const struct server *s)
 		snprintf(how, sizeof how, "-s %s", settings_text(&s->settings, SET_UNIX));
 	else
 		snprintf(how, sizeof how, "-p %s", settings_text(&s->settings, SET_RESP_PORT));
-	if (server_has_accounts(s))
+	if (users_exist(s))
 		strcat(how, " --user NAME --pass TOKEN");
 	printf("\ntry         redis-cli %s INCR hits\n"
 	       "            redis-cli %s INV.RESTOCK sku-1 100\n"

@@ -21,6 +21,7 @@ static const char *const durabilities[] = { "disk", "memory", "none", NULL };
 static const char *const backends[] = { "auto", "uring", "epoll", NULL };      /* NOH_IO_... */
 static const char *const levels[] = { "debug", "info", "warn", "error", NULL }; /* NOH_DEBUG ... */
 static const char *const formats[] = { "text", "json", NULL };
+static const char *const pools[] = { "actor-node", NULL };
 static const char *const modes[] = { "local", "control-plane", "worker", NULL };
 
 const struct setting settings_table[SETTINGS] = {
@@ -59,72 +60,78 @@ const struct setting settings_table[SETTINGS] = {
 		.preset = "true", .restart = true,
 		.help = "Whether the command SHUTDOWN (role admin) may end the server." },
 	[SET_MAX_CONNECTIONS] = { .section = "net", .key = "max_connections", .flag = "max-connections",
-		.type = SETTING_NUMBER, .preset = "10000", .least = 1, .most = 1000000, .restart = true,
+		.type = SETTING_NUMBER, .preset = "10000", .least = 1, .most = 1000000,
 		.help = "Connections at once; more are refused with an error." },
 	[SET_MAX_ARGS] = { .section = "net", .key = "max_args", .flag = "max-args", .type = SETTING_NUMBER,
-		.preset = "65536", .least = 16, .most = 1u << 20, .restart = true,
+		.preset = "65536", .least = 16, .most = 1u << 20,
 		.help = "Arguments of one command." },
 	[SET_MAX_ARG_BYTES] = { .section = "net", .key = "max_arg_bytes", .flag = "max-arg-bytes",
-		.type = SETTING_SIZE, .preset = "1MiB", .least = KIB, .most = 512 * MIB, .restart = true,
+		.type = SETTING_SIZE, .preset = "1MiB", .least = KIB, .most = 512 * MIB,
 		.help = "Bytes of one argument." },
 	[SET_MAX_COMMAND_BYTES] = { .section = "net", .key = "max_command_bytes", .flag = "max-command-bytes",
-		.type = SETTING_SIZE, .preset = "16MiB", .least = KIB, .most = GIB, .restart = true,
+		.type = SETTING_SIZE, .preset = "16MiB", .least = KIB, .most = GIB,
 		.help = "Bytes of a whole command." },
 	[SET_MAX_INLINE_BYTES] = { .section = "net", .key = "max_inline_bytes", .flag = "max-inline-bytes",
-		.type = SETTING_SIZE, .preset = "64KiB", .least = 256, .most = 16 * MIB, .restart = true,
+		.type = SETTING_SIZE, .preset = "64KiB", .least = 256, .most = 16 * MIB,
 		.help = "Bytes of a command typed as a line (telnet, nc)." },
 	[SET_MAX_PIPELINE] = { .section = "net", .key = "max_pipeline", .flag = "max-pipeline",
-		.type = SETTING_NUMBER, .preset = "4096", .least = 1, .most = 1u << 20, .restart = true,
+		.type = SETTING_NUMBER, .preset = "4096", .least = 1, .most = 1u << 20,
 		.help = "Unanswered commands of one connection; it is not read further beyond that." },
 	[SET_MAX_OUTPUT_BYTES] = { .section = "net", .key = "max_output_bytes", .flag = "max-output-bytes",
-		.type = SETTING_SIZE, .preset = "16MiB", .least = 64 * KIB, .most = GIB, .restart = true,
+		.type = SETTING_SIZE, .preset = "16MiB", .least = 64 * KIB, .most = GIB,
 		.help = "Answers that a client has not taken yet; it is not read further beyond that, and closed if "
 			"it takes none for the time of net.timeout." },
 	[SET_MAX_SUBSCRIPTIONS] = { .section = "net", .key = "max_subscriptions", .flag = "max-subscriptions",
-		.type = SETTING_NUMBER, .preset = "10000", .least = 1, .most = 1u << 20, .restart = true,
+		.type = SETTING_NUMBER, .preset = "10000", .least = 1, .most = 1u << 20,
 		.help = "Channels and patterns that one connection may listen to." },
 	[SET_MAX_SUBSCRIBER_BYTES] = { .section = "net", .key = "max_subscriber_bytes", .flag = "max-subscriber-bytes",
-		.type = SETTING_SIZE, .preset = "8MiB", .least = 64 * KIB, .most = GIB, .restart = true,
+		.type = SETTING_SIZE, .preset = "8MiB", .least = 64 * KIB, .most = GIB,
 		.help = "Published messages that a client has not taken yet; it is cut off beyond that." },
 	[SET_TIMEOUT] = { .section = "net", .key = "timeout", .flag = "timeout", .type = SETTING_DURATION,
-		.preset = "30s", .least = 100, .most = DAY, .restart = true,
+		.preset = "30s", .least = 100, .most = DAY,
 		.help = "After this a client that stopped in the middle of something is closed." },
 	[SET_IDLE] = { .section = "net", .key = "idle_timeout", .flag = "idle-timeout", .type = SETTING_DURATION,
-		.preset = "0", .least = SECOND, .most = 30 * DAY, .or_zero = true, .restart = true,
+		.preset = "0", .least = SECOND, .most = 30 * DAY, .or_zero = true,
 		.help = "After this a client that says nothing at all is closed; 0: never." },
 	[SET_CALL] = { .section = "net", .key = "call_timeout", .flag = "call-timeout", .type = SETTING_DURATION,
-		.preset = "30s", .least = 1, .most = DAY, .restart = true,
+		.preset = "30s", .least = 1, .most = DAY,
 		.help = "After this a command that has no answer yet is answered TIMEOUT; it may still take effect." },
+
+	[SET_STOP_PATIENCE] = { .section = "net", .key = "stop_patience", .flag = "stop-patience", .type = SETTING_DURATION,
+		.preset = "1s", .least = 1, .most = HOUR,
+		.help = "During a stop, when all is answered: after this a client that takes none of its answers is cut." },
 
 	[SET_WORKERS] = { .section = "box", .key = "workers", .flag = "workers", .type = SETTING_NUMBER,
 		.preset = "0", .least = 1, .most = 1024, .or_zero = true, .restart = true,
-		.help = "Worker threads; 0: one per core." },
+		.help = "Worker threads; 0: one per core, but at most pool.max_instances." },
 	[SET_PIN] = { .section = "box", .key = "pin", .flag = "pin", .type = SETTING_BOOL, .preset = "true",
 		.restart = true, .help = "Keep each worker on one core." },
 	[SET_MEMORY] = { .section = "box", .key = "memory", .flag = "memory", .type = SETTING_SIZE, .preset = "0",
-		.least = 16 * MIB, .most = 64 * TIB, .or_zero = true, .restart = true,
+		.least = 16 * MIB, .most = 64 * TIB, .or_zero = true,
 		.help = "Memory of the whole server (its RssAnon; clients' buffers and volatile actors at rest come on top): when it is "
 			"short the coldest actors go back to disk; 64 MiB and more make sense; 0: no limit." },
 	[SET_MAX_ACTORS] = { .section = "box", .key = "max_actors", .flag = "max-actors", .type = SETTING_NUMBER,
-		.alias = { "ACTOR_MAX_PER_NODE" }, .preset = "0", .least = 100, .most = UINT64_C(1) << 31,
+		.alias = { "ACTOR_MAX_PER_NODE" }, .seed = "ActorsPerNode", .preset = "0", .least = 100, .most = UINT64_C(1) << 31,
 		.or_zero = true, .restart = true,
 		.help = "Actors in memory at once; 0: as many as fit." },
 	[SET_MAX_MESSAGE] = { .section = "box", .key = "max_message", .flag = "max-message", .type = SETTING_SIZE,
 		.preset = "1MiB", .least = KIB, .most = 512 * MIB, .restart = true,
 		.help = "Bytes of one message to an actor." },
 	[SET_SLOW_TURN] = { .section = "box", .key = "slow_turn", .flag = "slow-turn", .type = SETTING_DURATION,
-		.preset = "100ms", .least = 1, .most = HOUR, .restart = true,
+		.preset = "100ms", .least = 1, .most = HOUR,
 		.help = "A turn that takes longer is reported with its actor." },
 	[SET_STOP_DEADLINE] = { .section = "box", .key = "stop_deadline", .flag = "stop-deadline",
 		.type = SETTING_DURATION, .preset = "30s", .least = 100, .most = HOUR,
 		.help = "How long a stop may take to finish what was begun." },
 
 	[SET_ACTOR_IDLE] = { .section = "actors", .key = "idle_timeout", .flag = "actor-idle-timeout",
-		.alias = { "ACTOR_DEFAULT_IDLE_TIMEOUT_SECONDS" }, .alias_unit = "s", .type = SETTING_DURATION,
-		.preset = "300s", .least = 100, .most = 30 * DAY, .restart = true,
+		.alias = { "ACTOR_DEFAULT_IDLE_TIMEOUT_SECONDS" }, .seed = "DefaultIdleTimeoutSeconds",
+		.alias_unit = "s", .type = SETTING_DURATION,
+		.preset = "300s", .least = 100, .most = 30 * DAY,
 		.help = "After this an actor that nobody needs goes back to storage." },
 	[SET_ACTOR_MAILBOX] = { .section = "actors", .key = "mailbox_capacity", .flag = "mailbox-capacity",
-		.alias = { "ACTOR_DEFAULT_MAILBOX_CAPACITY" }, .type = SETTING_NUMBER, .preset = "4096", .least = 1,
+		.alias = { "ACTOR_DEFAULT_MAILBOX_CAPACITY" }, .seed = "DefaultMailboxCapacity",
+		.type = SETTING_NUMBER, .preset = "4096", .least = 1,
 		.most = 1u << 20, .restart = true,
 		.help = "Messages that may wait for one actor." },
 
@@ -139,7 +146,7 @@ const struct setting settings_table[SETTINGS] = {
 	[SET_LOG_FORMAT] = { .section = "log", .key = "format", .flag = "log-format", .type = SETTING_CHOICE,
 		.choices = formats, .preset = "text", .help = "One line per event: text for people, json for programs." },
 
-	[SET_NODE_ID] = { .section = "node", .key = "id", .flag = "node-id", .alias = { "ACTOR_NODE_ID" },
+	[SET_NODE_ID] = { .section = "node", .key = "id", .flag = "node-id", .alias = { "ACTOR_NODE_ID" }, .seed = "NodeId",
 		.type = SETTING_TEXT, .preset = "", .least = 1, .most = 63, .restart = true,
 		.help = "The name this server tells of itself; not set: the id of the data directory." },
 	[SET_NODE_MODE] = { .section = "node", .key = "mode", .flag = "mode",
@@ -147,16 +154,48 @@ const struct setting settings_table[SETTINGS] = {
 		.preset = "local", .restart = true,
 		.help = "Only local works: one box places and runs its actors itself." },
 	[SET_CLAIM_TTL] = { .section = "node", .key = "claim_ttl", .flag = "claim-ttl",
-		.alias = { "ACTOR_CLAIM_TTL_SECONDS" }, .alias_unit = "s", .type = SETTING_DURATION, .preset = "90s",
-		.least = SECOND, .most = DAY, .ignored = true,
-		.help = "Accepted, without effect: the lock on the data directory ends with its process." },
+		.alias = { "ACTOR_CLAIM_TTL_SECONDS" }, .seed = "ClaimTtlSeconds", .alias_unit = "s", .type = SETTING_DURATION, .preset = "90s",
+		.least = SECOND, .most = DAY,
+		.help = "How long the claim on the data directory (its file claim) counts; also, after how long without a round a "
+			"worker is reported. What keeps others out is a lock, and that ends with its process." },
 	[SET_CLAIM_REFRESH] = { .section = "node", .key = "claim_refresh", .flag = "claim-refresh",
-		.alias = { "ACTOR_CLAIM_REFRESH_INTERVAL_SECONDS" }, .alias_unit = "s", .type = SETTING_DURATION,
-		.preset = "30s", .least = SECOND, .most = DAY, .ignored = true,
-		.help = "Accepted, without effect: that lock needs no refreshing." },
+		.alias = { "ACTOR_CLAIM_REFRESH_INTERVAL_SECONDS" }, .seed = "ClaimRefreshIntervalSeconds",
+		.alias_unit = "s", .type = SETTING_DURATION,
+		.preset = "30s", .least = SECOND, .most = DAY,
+		.help = "How often the pulse of all workers is taken and, if they are alive, that claim renewed." },
 	[SET_PLACEMENT] = { .section = "node", .key = "placement_endpoint", .flag = "placement-endpoint",
 		.alias = { "ACTOR_PLACEMENT_ENDPOINT" }, .type = SETTING_TEXT, .preset = "", .least = 1, .most = 1024,
 		.ignored = true, .help = "Accepted, without effect: one box asks nobody where its actors are." },
+	[SET_NODES] = { .section = "node", .key = "nodes", .flag = "nodes", .type = SETTING_NUMBER, .preset = "1",
+		.least = 1, .most = 1000000, .ignored = true, .help = "Accepted, without effect: this is one box." },
+	[SET_PARTITIONS] = { .section = "node", .key = "partitions", .flag = "partitions", .type = SETTING_NUMBER,
+		.preset = "0", .least = 1, .most = 1024, .or_zero = true, .restart = true,
+		.help = "A partition is what one worker runs: so this is box.workers, where that is not set; 0: as many as there are "
+			"workers." },
+	[SET_REPLICAS] = { .section = "node", .key = "replicas", .flag = "replicas", .type = SETTING_NUMBER,
+		.preset = "0", .least = 1, .most = 1000000, .or_zero = true, .ignored = true,
+		.help = "Accepted, if a multiple of the partitions, and without effect: readers see the last state beside the writer." },
+
+	[SET_POOL_NAME] = { .section = "pool", .key = "name", .flag = "pool-name", .type = SETTING_TEXT,
+		.preset = "actor-nodes", .least = 1, .most = 63, .ignored = true, .help = "Accepted, without effect: a name." },
+	[SET_POOL_TYPE] = { .section = "pool", .key = "pool_type", .flag = "pool-type", .type = SETTING_CHOICE,
+		.choices = pools, .preset = "actor-node", .ignored = true,
+		.help = "Accepted, without effect: the worker threads are the pool." },
+	[SET_MIN_INSTANCES] = { .section = "pool", .key = "min_instances", .flag = "min-instances",
+		.type = SETTING_NUMBER, .preset = "10", .least = 0, .most = 1000000, .ignored = true,
+		.help = "Accepted, without effect: there are never more worker threads than cores unless box.workers says so." },
+	[SET_MAX_INSTANCES] = { .section = "pool", .key = "max_instances", .flag = "max-instances",
+		.type = SETTING_NUMBER, .preset = "150", .least = 1, .most = 1000000, .restart = true,
+		.help = "Worker threads at most, where box.workers is not set; never more than cores." },
+	[SET_SCALE_UP] = { .section = "pool", .key = "scale_up_threshold", .flag = "scale-up-threshold",
+		.type = SETTING_RATIO, .preset = "0.8", .most = 1000, .ignored = true,
+		.help = "Accepted, without effect: a sleeping worker is woken when its help was measured to pay." },
+	[SET_SCALE_DOWN] = { .section = "pool", .key = "scale_down_threshold", .flag = "scale-down-threshold",
+		.type = SETTING_RATIO, .preset = "0.2", .most = 1000, .ignored = true,
+		.help = "Accepted, without effect: a worker without work sleeps." },
+	[SET_ACTORS_PER_NODE] = { .section = "pool", .key = "actors_per_node", .flag = "actors-per-node",
+		.type = SETTING_NUMBER, .preset = "1000", .least = 1, .most = UINT64_C(1) << 40, .ignored = true,
+		.help = "Accepted, without effect: memory is the limit (box.memory), and box.max_actors where one is wanted." },
 };
 
 /* ── errors and memory ── */
@@ -293,6 +332,15 @@ uint64_t settings_number(const struct settings *s, enum setting_id id)
 const char *settings_text(const struct settings *s, enum setting_id id)
 {
 	return s->value[id].text;
+}
+
+bool settings_same(const struct settings *a, const struct settings *b, enum setting_id id)
+{
+	enum setting_type type = settings_table[id].type;
+	bool text = type == SETTING_TEXT || type == SETTING_PATH || type == SETTING_ADDRESS;
+
+	return text ? strcmp(settings_text(a, id), settings_text(b, id)) == 0
+		    : settings_number(a, id) == settings_number(b, id);
 }
 
 bool settings_given(const struct settings *s, enum setting_id id)

@@ -14,6 +14,7 @@ static const struct {
 	{ "users", "Accounts; see noh user." },
 	{ "log", "What is told on stderr." },
 	{ "node", "Names that other systems of actors use." },
+	{ "pool", "The same, for their pools of nodes: here, of worker threads." },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 
@@ -21,7 +22,7 @@ static const char *placeholder(const struct setting *t)
 {
 	static const char *const words[] = {
 		[SETTING_TEXT] = "TEXT", [SETTING_PATH] = "PATH", [SETTING_ADDRESS] = "ADDR", [SETTING_CHOICE] = "",
-		[SETTING_BOOL] = "", [SETTING_NUMBER] = "N", [SETTING_SIZE] = "SIZE", [SETTING_DURATION] = "TIME",
+		[SETTING_BOOL] = "", [SETTING_NUMBER] = "N", [SETTING_SIZE] = "SIZE", [SETTING_DURATION] = "TIME", [SETTING_RATIO] = "0.N",
 	};
 	return words[t->type];
 }
@@ -102,6 +103,7 @@ static void in_words(const struct setting *t)
 	case SETTING_NUMBER:
 	case SETTING_SIZE:
 	case SETTING_DURATION: printf("%s to %s", least, most); break;
+	case SETTING_RATIO: printf("0 to 1"); break;
 	case SETTING_PATH: printf("path"); break;
 	case SETTING_ADDRESS: printf("address"); break;
 	case SETTING_TEXT: printf("%s to %s characters", least, most); break;
@@ -157,7 +159,11 @@ void settings_print_page(void)
 				row(i);
 	}
 	printf("\nThe `ACTOR_` names are those of other systems of actors, with the unit in their names (`..._SECONDS`). "
-	       "Where both are\nset, the `NOH_` name counts. What one box has no use for is accepted with a warning; "
+	       "Where both are\nset, the `NOH_` name counts. Their names for files (");
+	for (unsigned i = 0, n = 0; i < SETTINGS; i++)
+		if (settings_table[i].seed)
+			printf("%s`%s`", n++ ? ", " : "", settings_table[i].seed);
+	printf(") are keys\nof any section here. What one box has no use for is accepted with a warning; "
 	       "a mode other than `local` is refused.\n\n"
 	       "Elsewhere: signals, exit codes, users and a full disk are in [operations.md](operations.md).\n");
 }

@@ -89,7 +89,13 @@ printf '# fine\n[net]\nmax_args = 100\n[log]\nlevel = info\n' > good.conf
 expect 1 'bad.conf:2: there is no key bimd in \[net\]; did you mean bind\?' config check bad.conf
 expect 1 'bad.conf:5: "many" is not a whole number' config check bad.conf
 expect 0 'good.conf: 2 settings, all well' config check good.conf
-expect 2 'name one configuration file' config check
+expect 0 'no configuration file: all well, 0 users' config check
+expect 0 'good.conf: all well' config check --config good.conf
+expect 1 'bad.conf:2: there is no key bimd' config check --config bad.conf
+NOH_NET_MAX_ARGS=1 expect 1 'NOH_NET_MAX_ARGS: "1" is not within' config check --config good.conf
+expect 1 '0.0.0.0 may be reached from elsewhere' config check --bind 0.0.0.0
+expect 2 'either one FILE' config check good.conf bad.conf
+expect 2 'there is no option --confg; did you mean --config' config check --confg good.conf
 expect 1 'cannot open' config check nowhere.conf
 expect 0 '^max_args = 100 +# good.conf:3$' config show --config good.conf
 expect 0 '^max_args = 300 +# --max-args$' config show --config good.conf --max-args 300
@@ -124,7 +130,10 @@ holds "what is stored is counted" grep -qE "  data        d \([0-9]+ actors? sto
 printf '[net]\nmax_args = 101\n[log]\nlevel = error\n' > good.conf
 kill -HUP $pid
 holds "a reload tells what changed" wait_for 'log.level: "info" -> "error"' err
-holds "and what needs a restart" wait_for 'net.max_args: "100" -> "101".*: needs a restart' err
+holds "and where" wait_for 'net.max_args: "100" -> "101" .good.conf:2.$' err
+printf '[net]\nmax_args = 101\nio = epoll\n[log]\nlevel = error\n' > good.conf
+kill -HUP $pid
+holds "and what needs a restart" wait_for 'net.io: "auto" -> "epoll".*: needs a restart' err
 printf '[net]\nmax_arg = 101\n' > good.conf
 kill -HUP $pid
 holds "a broken file changes nothing" wait_for 'the settings have errors, so they stay as they were' err
@@ -202,7 +211,8 @@ fi
 if command -v python3 > /dev/null; then
 	cat > twice.py <<'END'
 import signal, socket, subprocess, sys, time
-p = subprocess.Popen([sys.argv[1], "serve", "--data", "d2", "--resp-port", "0", "--unix", "s4", "--stop-deadline", "60s"],
+p = subprocess.Popen([sys.argv[1], "serve", "--data", "d2", "--resp-port", "0", "--unix", "s4", "--stop-deadline", "60s",
+                      "--stop-patience", "60s"],
                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 while b"ready in" not in p.stdout.readline(): pass
 c = socket.socket(socket.AF_UNIX); c.connect("s4"); c.settimeout(1)
