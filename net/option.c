@@ -35,12 +35,21 @@ void option_defaults(noh_listen_options *o)
 	set_default(&o->timeout_ms, 30000);
 	set_default(&o->call_ms, 30000);
 	set_default(&o->stop_ms, 1000);
+	set_default(&o->http_max_header_bytes, 16u << 10);
+	set_default(&o->http_max_headers, 100);
+	set_default(&o->http_max_body_bytes, 2u << 20);
+	set_default(&o->http_header_ms, 10000);
+	set_default(&o->http_body_ms, 20000);
+	set_default(&o->http_min_rate, 1024);
+	set_default(&o->http_idle_ms, 60000);
 }
 
 void option_limits(struct net *n)
 {
 	n->limits = (struct resp_limits){ n->o.max_args, n->o.max_arg_bytes, n->o.max_command_bytes,
 					  n->o.max_inline_bytes };
+	n->http_limits = (struct http_limits){ n->o.http_max_header_bytes, n->o.http_max_headers,
+					       n->o.http_max_body_bytes };
 	n->strict = (struct resp_limits){ 10, 16384, 65536, 16384 };
 }
 
@@ -50,6 +59,13 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "timeout", offsetof(noh_listen_options, idle_ms) },
 	{ "noh-call-ms", offsetof(noh_listen_options, call_ms) },
 	{ "noh-client-timeout-ms", offsetof(noh_listen_options, timeout_ms) },
+	{ "noh-http-body-ms", offsetof(noh_listen_options, http_body_ms) },
+	{ "noh-http-header-ms", offsetof(noh_listen_options, http_header_ms) },
+	{ "noh-http-idle-ms", offsetof(noh_listen_options, http_idle_ms) },
+	{ "noh-http-max-body-bytes", offsetof(noh_listen_options, http_max_body_bytes) },
+	{ "noh-http-max-header-bytes", offsetof(noh_listen_options, http_max_header_bytes) },
+	{ "noh-http-max-headers", offsetof(noh_listen_options, http_max_headers) },
+	{ "noh-http-min-rate", offsetof(noh_listen_options, http_min_rate) },
 	{ "noh-max-args", offsetof(noh_listen_options, max_args) },
 	{ "noh-max-command-bytes", offsetof(noh_listen_options, max_command_bytes) },
 	{ "noh-max-inline-bytes", offsetof(noh_listen_options, max_inline_bytes) },
@@ -106,6 +122,8 @@ static void reset_stats(struct net *n)
 
 	for (uint32_t i = 0; i < command_total(); i++)
 		store_relaxed(&n->calls[i], 0);
+	for (uint32_t i = 0; i < http_route_total(); i++)
+		store_relaxed(&n->http_calls[i], 0);
 	store_relaxed(&c->commands, 0);
 	store_relaxed(&c->errors, 0);
 	store_relaxed(&c->refused, 0);

@@ -158,7 +158,9 @@ static int check_all(struct settings *s)
 		if (!good)
 			check_say(NULL, true, why);
 	}
-	if (good && settings_number(s, SET_RESP_PORT) && !settings_is_loopback(settings_text(s, SET_BIND)) &&
+	bool tcp = settings_number(s, SET_RESP_PORT) || settings_number(s, SET_HTTP_PORT);
+
+	if (good && tcp && !settings_is_loopback(settings_text(s, SET_BIND)) &&
 	    !users.present && !*settings_text(s, SET_ADMIN_TOKEN) && !settings_number(s, SET_INSECURE)) {
 		settings_wrong(s, "%s: %s may be reached from elsewhere, and there are no users; add one (noh user add NAME), or "
 			       "say --insecure", settings_origin(s, SET_BIND), settings_text(s, SET_BIND));

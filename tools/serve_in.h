@@ -33,6 +33,7 @@ struct server {
 	uint64_t        max_connections;     /* as the limit of open files allows              */
 	struct info_table *info;             /* told by CONFIG GET; those before it may be looked at still */
 	char            node_id[64], dir_id[20];
+	char            http_path[4200];     /* of its Unix socket, if it is not a setting's own */
 
 	struct accounts accounts;            /* in effect                                      */
 	char            users[4200];         /* their file                                     */
