@@ -8,6 +8,7 @@
 const struct http_route http_routes[] = {
 	{ "/healthz", "GET HEAD", SESSION_NOBODY, false, http_healthz, "healthz" },
 	{ "/readyz", "GET HEAD", SESSION_NOBODY, false, http_readyz, "readyz" },
+	{ "/admin/config/reload", "POST", NOH_ADMIN, false, http_config_reload, "configReload" },
 	{ .path = NULL },
 };
 

@@ -255,6 +255,12 @@ serve_stage() {
 	close_stage
 	sed 's/^/    /' "$tmp/skips"
 }
+service_stage() {
+	stage "as a service, packaged"
+	suite "tests/e2e/service.sh" tests/e2e/service.sh "$out/noh"
+	close_stage
+	grep '^SKIP' "$log" | sed 's/^/    /'
+}
 neighbour_stage() {
 	stage "bad neighbours"
 	suite "tests/e2e/neighbours.sh" tests/e2e/neighbours.sh "$out/noh"
@@ -339,6 +345,7 @@ else
 	bench_smoke
 	e2e_stage
 	serve_stage
+	service_stage
 	sale_stage quick
 	interleave_stage
 	unit_stage "unit tests, ASan and UBSan" SAN=address unit

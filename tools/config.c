@@ -2,6 +2,7 @@
 #include "tools/config.h"
 
 #include "tools/accounts.h"
+#include "tools/reload.h"
 #include "tools/settings.h"
 
 #include <stdio.h>
@@ -200,9 +201,33 @@ static int check_main_of(struct cli_args *args)
 	return code;
 }
 
+/* ── reload ── */
+
+static int reload_main_of(struct cli_args *args)
+{
+	static const char *const own[] = { "json" };
+	struct settings s;
+	bool json = false;
+	int code = CLI_USAGE;
+
+	settings_init(&s, config_say, "config reload");
+	while (s.errors == 0 && cli_next(args)) {
+		if (!args->name)
+			settings_wrong(&s, "one word too many: \"%.60s\"", args->value);
+		else if (strcmp(args->name, "json") == 0)
+			json = true;
+		else if (!settings_flag(&s, args))
+			settings_unknown_flag(&s, "config", args->name, own, 1);
+	}
+	if (s.errors == 0)
+		code = reload_request(&s, json);
+	settings_free(&s);
+	return code;
+}
+
 int config_main(int argc, char **argv)
 {
-	static const char *const verbs[] = { "show", "check", "doc" };
+	static const char *const verbs[] = { "show", "check", "reload", "doc" };
 	struct cli_args args = { .count = argc, .at = 2, .words = argv };
 	const char *verb = argc > 1 ? argv[1] : "";
 
@@ -213,13 +238,15 @@ int config_main(int argc, char **argv)
 		return show_main(&args);
 	if (strcmp(verb, "check") == 0)
 		return check_main_of(&args);
+	if (strcmp(verb, "reload") == 0)
+		return reload_main_of(&args);
 	if (strcmp(verb, "doc") == 0 && argc == 2) {
 		settings_print_page();
 		return CLI_FINE;
 	}
-	const char *near = *verb ? cli_nearest(verb, verbs, 3) : NULL;
+	const char *near = *verb ? cli_nearest(verb, verbs, 4) : NULL;
 
-	fprintf(stderr, "noh config: %s%s%s\n", near ? "did you mean noh config " : "one of show, check FILE, doc",
+	fprintf(stderr, "noh config: %s%s%s\n", near ? "did you mean noh config " : "one of show, check, reload, doc",
 		near ? near : "", near ? "?" : "");
 	return CLI_USAGE;
 }

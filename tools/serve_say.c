@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -224,6 +225,7 @@ void server_notify(const char *state)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	const char *path = getenv("NOTIFY_SOCKET");
+	struct timeval patience = { .tv_usec = 200000 };         /* one that does not read must not hold us up */
 	size_t len = path ? strlen(path) : 0;
 
 	if (len < 2 || len >= sizeof to.sun_path || (path[0] != '/' && path[0] != '@'))
@@ -235,6 +237,7 @@ void server_notify(const char *state)
 
 	if (fd < 0)
 		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
 		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 	close(fd);
