@@ -89,6 +89,7 @@ struct server {
 	struct net_door     door;
 	noh_listen_options  o;             /* with the defaults filled in; workers have copies      */
 	atomic_ptr          accounts;      /* struct accounts; NULL: everybody may do all           */
+	const struct http_route *routes;   /* http_routes, or a test's                              */
 	struct entrance    resp, http;
 	uint32_t            workers;
 	bool                loopback;      /* bound where only this machine can reach it            */
