@@ -143,14 +143,14 @@ static void take_over(struct findings *f, struct settings *fresh, bool is_new[SE
 
 static void set_box(struct server *s, const bool is_new[SETTINGS])
 {
-	static const char *const builtin[] = { "counter", "inventory" };
+	static const char *const builtin[] = { "counter", "inventory", "later" };
 	const struct settings *set = &s->settings;
 
 	if (is_new[SET_MEMORY])
 		(void)noh_set_memory_budget(s->box, settings_number(set, SET_MEMORY));
 	if (is_new[SET_SLOW_TURN])
 		(void)noh_set_slow_turn(s->box, (uint32_t)settings_number(set, SET_SLOW_TURN));
-	for (unsigned i = 0; is_new[SET_ACTOR_IDLE] && i < 2; i++)
+	for (unsigned i = 0; is_new[SET_ACTOR_IDLE] && i < 3; i++)
 		(void)noh_set_idle_timeout(s->box, builtin[i], (uint32_t)settings_number(set, SET_ACTOR_IDLE));
 }
 
