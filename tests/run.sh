@@ -288,7 +288,7 @@ links_resolve() {   # every relative link of every page leads to a file
 pages() { find . -name '*.md' -not -path './out/*' -not -path './.git/*' | sort; }
 folders_explained() {
 	local d rc=0
-	for d in include core mailbox sched persist net box actors tools bench tests examples docs; do
+	for d in include core mailbox sched persist net box actors tools bench tests examples docs packaging; do
 		[ -s "$d/README.md" ] || { echo "$d/README.md is missing"; rc=1; }
 	done
 	return $rc

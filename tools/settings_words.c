@@ -141,8 +141,8 @@ void settings_print_page(void)
 	       "    default  <  configuration file  <  environment  <  flag\n\n"
 	       "The file is `" SETTINGS_USUAL_FILE "` if it is there, or what `--config FILE` or `NOH_CONFIG` names. "
 	       "`noh config show` prints\n"
-	       "each value with the place it comes from, in the form of such a file; `noh config check FILE` reads a file and\n"
-	       "lists what is wrong with it. An unknown key, a value out of range and a number without its unit are errors\n"
+	       "each value with the place it comes from, in the form of such a file; `noh config check` lists what is wrong\n"
+	       "without starting anything. An unknown key, a value out of range and a number without its unit are errors\n"
 	       "that name the line and what would be right; the server does not start with them.\n\n"
 	       "```ini\n# comment\n[data]\ndir = /var/lib/noh\n\n[net]\nbind = 10.0.0.7\nmax_connections = 20000\n"
 	       "unix = \"/run/noh/my app.sock\"      # quotes where there are blanks; \\\" and \\\\ inside\n\n"
@@ -150,7 +150,8 @@ void settings_print_page(void)
 	       "Sizes are whole numbers with B, KiB, MiB, GiB, TiB (powers of 1024) or KB, MB, GB, TB (of 1000); times with\n"
 	       "ms, s, m, h, d. In the environment an empty variable is one that is not set. A variable with `_FILE` at the\n"
 	       "end of its name (and, in the file, a key with `_file`) names a file that holds the secret. A running server\n"
-	       "reads the file again on SIGHUP, changes what it can, and says what waits for a restart.\n");
+	       "reads all of it again on SIGHUP, `noh config reload` or `POST /admin/config/reload`: nothing changes if anything is\n"
+	       "wrong; else all does but what the column restart marks.\n");
 	for (unsigned c = 0; c < SECTIONS; c++) {
 		printf("\n## [%s]\n\n%s\n\n| key | flag | environment | value | default | restart | |\n"
 		       "| --- | --- | --- | --- | --- | --- | --- |\n", sections[c].name, sections[c].about);

@@ -103,6 +103,27 @@ expect 0 '^max_args = 300 +# --max-args$' config show --config good.conf --max-a
 NOH_NET_MAX_ARGS=200 expect 0 '^max_args = 200 +# NOH_NET_MAX_ARGS$' config show --config good.conf
 NOH_CONFIG=good.conf expect 0 '^max_args = 100 +# good.conf:3$' config show
 ACTOR_DEFAULT_IDLE_TIMEOUT_SECONDS=60 expect 0 '^idle_timeout = 60s +# ACTOR_DEFAULT' config show
+ACTOR_NODE_ID=n7 expect 0 '^id = n7 +# ACTOR_NODE_ID$' config show                                     # CF-01
+expect 0 '^max_actors = 0 +# default$' config show                                                     # CF-02
+ACTOR_MAX_PER_NODE=1000 expect 0 '^max_actors = 1000 +# ACTOR_MAX_PER_NODE$' config show                 # CF-02
+expect 0 '^idle_timeout = 300s +# default$' config show                                                # CF-03
+ACTOR_DEFAULT_MAILBOX_CAPACITY=100 expect 0 '^mailbox_capacity = 100 +# ACTOR_DEFAULT' config show       # CF-04
+expect 0 '^claim_ttl = 90s +# default$' config show                                                    # CF-05
+ACTOR_CLAIM_TTL_SECONDS=120 expect 0 '^claim_ttl = 120s +# ACTOR_CLAIM_TTL_SECONDS$' config show         # CF-05
+expect 0 '^claim_refresh = 30s +# default$' config show                                                # CF-06
+ACTOR_CLAIM_REFRESH_INTERVAL_SECONDS=10 expect 0 '^claim_refresh = 10s +# ACTOR_CLAIM' config show       # CF-06
+ACTOR_MODE=local expect 0 '^mode = local +# ACTOR_MODE$' config show                                    # CF-07
+ACTOR_MODE=control-plane expect 2 'only local works' config show                                        # CF-07
+ACTOR_NODE_MODE=local expect 0 '^mode = local +# ACTOR_NODE_MODE$' config show                           # CF-08
+expect 0 '^name = actor-nodes +# default$' config show                                                 # CF-10
+expect 0 '^pool_type = actor-node +# default$' config show                                             # CF-10
+expect 0 '^min_instances = 10 +# default$' config show                                                 # CF-11
+expect 0 '^max_instances = 150 +# default$' config show                                                # CF-12
+expect 0 '^scale_up_threshold = 0.8 +# default$' config show                                           # CF-13
+expect 0 '^scale_down_threshold = 0.2 +# default$' config show                                         # CF-14
+expect 0 '^actors_per_node = 1000 +# default$' config show                                             # CF-15
+expect 0 '^partitions = 0 +# default$' config show                                                     # CF-18
+expect 0 '^port = 5012 +# default$' config show                                                        # CF-19
 ACTOR_NODE_MODE=worker expect 2 'only local works' serve
 ACTOR_PLACEMENT_ENDPOINT=http://x expect 0 'ACTOR_PLACEMENT_ENDPOINT is accepted, but has no effect' config show
 NOH_USERS_ADMIN_TOKEN=canary-canary-canary-canary-canary expect 0 'admin_token = \(secret\)' config show

@@ -62,12 +62,12 @@ run_case() {   # what, case, more words...
 }
 run_case "READY, RELOADING, STOPPING" notify
 run_case "an abstract notify socket" abstract
-run_case "the watchdog is fed while all workers go round" watchdog
+run_case "the watchdog is fed while all workers go round" watchdog                 # CF-17 PL-12
 run_case "a watchdog of another process" watchdog_of_another
-run_case "the claim on the data directory" claim
+run_case "the claim on the data directory names its owner and is renewed" claim   # CF-05 CF-06 CF-16
 run_case "a revoked user loses open connections" revoked
 run_case "a stop does not wait for who takes nothing" deaf
-run_case "noh config reload" reload
+run_case "noh config reload changes all or nothing and says what" reload           # CF-20 CF-21
 for error in EPERM ENOSYS; do
 	run_case "without io_uring ($error), as nobody" sealed "$tmp/no_uring" $error
 done

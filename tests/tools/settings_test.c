@@ -83,6 +83,7 @@ static void every_default_is_a_value_of_its_own_setting(void)
 	EXPECT_EQ(settings_number(&s, SET_ACTOR_MAILBOX), noh_counter_type()->mailbox_capacity);
 	EXPECT_EQ(settings_number(&s, SET_ACTOR_MAILBOX), noh_inventory_type()->mailbox_capacity);
 	EXPECT(from(SET_BIND, "default") && !settings_given(&s, SET_BIND));
+	EXPECT_EQ(settings_number(&s, SET_HTTP_PORT), 5012);
 	settings_free(&s);
 }
 
@@ -580,7 +581,7 @@ static void a_broken_accounts_file_is_refused_as_a_whole(void)
 }
 
 TEST_MAIN(
-	TEST(every_default_is_a_value_of_its_own_setting, "CF-03 CF-04"),
+	TEST(every_default_is_a_value_of_its_own_setting, "CF-03 CF-04 CF-19"),
 	TEST(names_are_used_once),
 	TEST(a_flag_beats_the_environment_which_beats_the_file, "CF-20"),
 	TEST(names_of_other_systems_are_understood, "CF-01 CF-02 CF-03 CF-04"),
