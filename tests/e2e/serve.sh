@@ -123,7 +123,7 @@ expect 0 '^scale_up_threshold = 0.8 +# default$' config show                    
 expect 0 '^scale_down_threshold = 0.2 +# default$' config show                                         # CF-14
 expect 0 '^actors_per_node = 1000 +# default$' config show                                             # CF-15
 expect 0 '^partitions = 0 +# default$' config show                                                     # CF-18
-expect 0 '^port = 5012 +# default$' config show                                                        # CF-19
+NOH_HTTP_PORT= expect 0 '^port = 5012 +# default$' config show                                                       # CF-19
 ACTOR_NODE_MODE=worker expect 2 'only local works' serve
 ACTOR_PLACEMENT_ENDPOINT=http://x expect 0 'ACTOR_PLACEMENT_ENDPOINT is accepted, but has no effect' config show
 NOH_USERS_ADMIN_TOKEN=canary-canary-canary-canary-canary expect 0 'admin_token = \(secret\)' config show
