@@ -31,10 +31,10 @@
 
 static uint64_t fold_bytes(const struct keeper *k)
 {
-	uint64_t bytes = k->fold_bytes ? k->fold_bytes : FOLD_BYTES;
+	uint64_t bytes = k->fold_bytes ? k->fold_bytes : FOLD_BYTES, memory = load_relaxed(&k->memory);
 
-	if (load_relaxed(&k->memory) && load_relaxed(&k->memory) / 4 < bytes)
-		bytes = load_relaxed(&k->memory) / 4 > LEAST_BATCH ? load_relaxed(&k->memory) / 4 : LEAST_BATCH;
+	if (memory && memory / 4 < bytes)
+		bytes = memory / 4 > LEAST_BATCH ? memory / 4 : LEAST_BATCH;
 	return bytes;
 }
 
@@ -96,7 +96,8 @@ static int fold_once(struct keeper *k)
 	struct journal_stats stats;
 	struct fold *f;
 	uint64_t frame, epoch, upto = 0, last = 0;
-	struct fold_pages pages = { .most = load_relaxed(&k->memory) && most_bytes(k) > LEAST_BATCH ? load_relaxed(&k->memory) / 2 : UINT64_MAX };
+	uint64_t memory = load_relaxed(&k->memory);
+	struct fold_pages pages = { .most = memory && most_bytes(k) > LEAST_BATCH ? memory / 2 : UINT64_MAX };
 	/* The durable epoch before the durable frame: all records of the former are in frames up to
 	 * the latter, also where the last epochs had none and wrote no frame. */
 	uint64_t durable = journal_durable(k->journal);

@@ -45,6 +45,7 @@ struct server {
 	} mark;
 
 	_Atomic uint64_t reloads[RELOADS_AT_ONCE];   /* asked for by clients; 0: none          */
+	_Atomic bool    ending;              /* and nobody looks at them any more              */
 
 	struct server_pulse {
 		uint64_t next_ns;            /* when to take it again                          */
@@ -77,6 +78,7 @@ noh_listen_options server_listen_options(struct server *s);
 /* ── serve_reload.c ── */
 void reload_asked(void *user, uint64_t request);         /* on_reload: any thread                      */
 void reload_now(struct server *s);                       /* and answers all who asked for it           */
+void reload_end(struct server *s);                       /* a stop begins: whoever asked is refused    */
 
 /* ── serve_users.c ── */
 /* The accounts as these settings want them: into *fresh. False: why; nothing is changed. */

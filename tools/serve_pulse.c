@@ -54,7 +54,8 @@ static void renew_claim(struct server *s)
 	strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
 	fprintf(f, "{\"storeName\":\"actor-claims\",\"resourceId\":\"noh:%s\",\"lockOwner\":\"", s->dir_id);
 	put_text(f, s->node_id);
-	fprintf(f, "\",\"expiryInSeconds\":%llu,\"refreshedAt\":\"%s\",\"pid\":%ld}\n", (unsigned long long)settings_number(&s->settings, SET_CLAIM_TTL) / 1000, stamp, (long)getpid());
+	fprintf(f, "\",\"expiryInSeconds\":%llu,\"refreshedAt\":\"%s\",\"pid\":%ld}\n",
+		(unsigned long long)settings_number(&s->settings, SET_CLAIM_TTL) / 1000, stamp, (long)getpid());
 	bool good = !ferror(f);
 
 	if (fclose(f) == 0 && good && rename(fresh, path) == 0)

@@ -14,7 +14,19 @@
 
 /* ── who asked ── */
 
-/* A worker calls this: it only notes the request and wakes the main thread, as a signal from outside would. */
+/* A stop waits for all who were not answered yet. */
+static void refuse_all(struct server *s)
+{
+	for (int i = 0; i < RELOADS_AT_ONCE; i++) {
+		uint64_t request = atomic_exchange(&s->reloads[i], 0);
+
+		if (request)
+			(void)noh_reloaded(s->box, request, false, "error\tthe server is stopping\n");
+	}
+}
+
+/* A worker calls this: it only notes the request and wakes the main thread, as a signal from outside would. If that
+ * thread has stopped looking, then either it saw the note, or the note's writer sees that. */
 void reload_asked(void *user, uint64_t request)
 {
 	struct server *s = user;
@@ -22,12 +34,21 @@ void reload_asked(void *user, uint64_t request)
 	for (int i = 0; i < RELOADS_AT_ONCE; i++) {
 		uint64_t none = 0;
 
-		if (atomic_compare_exchange_strong(&s->reloads[i], &none, request)) {
+		if (!atomic_compare_exchange_strong(&s->reloads[i], &none, request))
+			continue;
+		if (atomic_load(&s->ending))
+			refuse_all(s);
+		else
 			kill(getpid(), SIGHUP);
-			return;
-		}
+		return;
 	}
 	(void)noh_reloaded(s->box, request, false, "error\ttoo many reloads are under way; try again later\n");
+}
+
+void reload_end(struct server *s)
+{
+	atomic_store(&s->ending, true);
+	refuse_all(s);
 }
 
 /* ── what was found ── */

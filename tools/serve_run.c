@@ -64,6 +64,7 @@ static int stop(struct server *s, int sig)
 		   settings_text(&s->settings, SET_STOP_DEADLINE));
 	pulse_end(s, deadline);
 	arm_second_signal();
+	reload_end(s);
 	int rc = noh_stop(s->box, (uint32_t)deadline);
 
 	cli_time(took, sizeof took, (double)(cli_now_ns() - began));

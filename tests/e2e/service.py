@@ -236,6 +236,17 @@ def case_reload():
     expect(m.stop() == 0, "exit 0")
 
 
+def case_reload_in_a_stop():
+    """Requests for a reload that race with the end: each is answered, or finds nobody; none holds the stop up."""
+    m = Manager("--stop-deadline", "60s")
+    expect(m.hears("READY=1"), "READY=1")
+    many = [subprocess.Popen([noh, "config", "reload", "--data", "data"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for _ in range(8)]
+    began = time.monotonic()
+    expect(m.stop() == 0 and time.monotonic() - began < 15, "the stop does not wait for them")
+    expect(all(p.wait(SOON) in (0, 1, 75) for p in many), "all of them end")
+
+
 def case_sealed():
     """argv: no_uring, EPERM or ENOSYS."""
     seal, error = sys.argv[3], sys.argv[4]

@@ -68,6 +68,7 @@ run_case "the claim on the data directory names its owner and is renewed" claim 
 run_case "a revoked user loses open connections" revoked
 run_case "a stop does not wait for who takes nothing" deaf
 run_case "noh config reload changes all or nothing and says what" reload           # CF-20 CF-21
+run_case "reloads that race with a stop" reload_in_a_stop
 for error in EPERM ENOSYS; do
 	run_case "without io_uring ($error), as nobody" sealed "$tmp/no_uring" $error
 done
