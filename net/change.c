@@ -31,12 +31,13 @@ uint32_t server_changed(struct server *s)
 	return change;
 }
 
+/* Acquire, and release where it is written: what a worker looked at before, it has looked at. */
 bool server_all_saw(struct server *s, uint32_t change)
 {
 	for (uint32_t i = 0; i < s->workers; i++) {
 		struct net *n = load_acquire(&s->nets[i]);
 
-		if (n && (int32_t)(load_relaxed(&n->shown.changes) - change) < 0)
+		if (n && (int32_t)(load_acquire(&n->shown.changes) - change) < 0)
 			return false;
 	}
 	return true;
@@ -139,7 +140,7 @@ void change_take(struct net *n)
 
 	option_take(n, since);
 	n->changes = now;
-	store_relaxed(&n->shown.changes, now);
+	store_release(&n->shown.changes, now);
 	pthread_cond_signal(&s->change_seen);
 	pthread_mutex_unlock(&s->change_lock);
 	check_accounts(n);
