@@ -551,6 +551,7 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 			continue;
 		entries[got].ref = ref_make((uint32_t)n, load_relaxed(&c->mailbox.gen));
 		entries[got].life = cell_life(c);
+		entries[got].exists = load_relaxed(&c->life) & LIFE_THERE;
 		entries[got].mailbox_size = mailbox_depth(&c->mailbox);
 		entries[got].activated_ms = cell_life(c) == NOH_ACTIVE ? life_since_ms(s, c) : 0;
 		last = load_relaxed(&c->last_active);

@@ -139,13 +139,20 @@ static int deliver_system(struct worker *w, const struct named *who, const struc
 	return NOH_OK;
 }
 
+/* A message to a type that is never on disk is accepted when it is in its mailbox: nobody waits for the turn. */
+static void send_only(struct arrival *a)
+{
+	if (a->op == REQUEST_SEND && !((struct type *)a->type)->durable)
+		a->token = 0;
+}
+
 static int deliver(void *arg, uint32_t worker, struct arrival *a)
 {
 	noh_box *box = arg;
 	struct worker *w = &box->sched.workers[worker];
 	noh_call_options options = { .key = a->key, .key_len = a->key_len };
-	struct outgoing out = { a->kind, a->body, a->len, a->token, a->key ? &options : NULL };
-	struct effect e = { .msg = { .kind = a->kind, .reply = a->token } };
+	struct outgoing out = { a->kind, a->body, a->len, 0, a->key ? &options : NULL };
+	struct effect e = { .msg = { .kind = a->kind } };
 	struct named who;
 	int rc;
 
@@ -158,6 +165,8 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 		a->type = who.type;
 	if (a->op != REQUEST_CALL && a->op != REQUEST_SEND)
 		return deliver_system(w, &who, a);
+	send_only(a);
+	out.reply = e.msg.reply = a->token;
 	rc = api_check(&box->sched, a->type, &out);
 	if (rc != NOH_OK)
 		return rc;

@@ -10,6 +10,9 @@
 /* Of a checked string, between its quotes: the next character, escapes undone; *at moves behind it. */
 uint32_t json_next_char(const char **at);
 
+/* noh_json_read of what was checked before. */
+int json_fields(noh_json whole, const noh_json_field *fields, size_t count, noh_json_got *got);
+
 #define TIME_TEXT 25       /* "2026-01-31T23:59:59.250Z" and a NUL */
 
 /* False: not within the years 1 to 9999. */

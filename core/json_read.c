@@ -219,14 +219,20 @@ static int unknown(noh_json name, const noh_json_field *fields, size_t count)
 
 int noh_json_read(const char *text, size_t len, const noh_json_field *fields, size_t count, noh_json_got *got)
 {
-	noh_json whole, name, value;
-	noh_json_walk walk = { NULL };
+	noh_json whole;
 	int rc = noh_json_check(text, len, &whole);
+
+	return rc == NOH_OK ? json_fields(whole, fields, count, got) : rc;
+}
+
+int json_fields(noh_json whole, const noh_json_field *fields, size_t count, noh_json_got *got)
+{
+	noh_json name, value;
+	noh_json_walk walk = { NULL };
+	int rc;
 
 	for (size_t i = 0; i < count; i++)
 		got[i] = (noh_json_got){ .n = fields[i].preset };
-	if (rc != NOH_OK)
-		return rc;
 	if (noh_json_type_of(whole) != NOH_JSON_OBJECT)
 		return error_set(NOH_EINVAL, "a JSON object is expected: {...}");
 	while (noh_json_next(whole, &walk, &name, &value)) {

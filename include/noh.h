@@ -443,7 +443,8 @@ typedef struct noh_entry {
 	char      address[256];
 	noh_actor ref;
 	noh_life  life;
-	uint32_t  mailbox_size;   /* these three: as in noh_status                  */
+	bool      exists;         /* these: as in noh_status                        */
+	uint32_t  mailbox_size;
 	uint64_t  idle_ms, activated_ms;
 } noh_entry;
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
