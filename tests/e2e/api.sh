@@ -33,6 +33,11 @@ messages() {
 	is "exact by RESP" 9007199254740994 redis-cli -p "$port" INCR big
 	is "exact by JSON" '200 {"response":{"outcome":"ok","value":9007199254740994}}' "$post" /actor/invoke "$(to counter:big get '{}')"
 	is "a limit of a rate" '200 {"response":{"outcome":"out_of_bounds","value":9007199254740994,"applied":0}}' "$post" /actor/invoke "$(to counter:big incr '{"by":1,"high":10}')"
+	like "a message for later" '^202 \{"accepted":true' "$post" /actor/send '{"actor_address":"counter:soon","message_type":"incr","message":{"by":7},"delay_ms":1500}'
+	is "is not there yet" '200 {"response":{"outcome":"not_found","value":null}}' "$post" /actor/invoke "$(to counter:soon get '{}')"
+	for _ in $(seq 100); do [ "$(redis-cli -p "$port" GET soon)" = 7 ] && break; sleep 0.05; done
+	is "arrives" '200 {"response":{"outcome":"ok","value":7}}' "$post" /actor/invoke "$(to counter:soon get '{}')"
+	like "later than a year" '^422 .*delay_ms' "$post" /actor/send '{"actor_address":"counter:soon","message_type":"incr","message":{},"delay_ms":99999999999}'
 	like "bad JSON" '^400 .*"code":"bad_json"' "$post" /actor/invoke '{"actor_address":'
 	like "a name twice" '^400 .*twice' "$post" /actor/invoke '{"actor_address":"counter:a","actor_address":"counter:b"}'
 	like "an unknown type" '^404 .*"code":"no_type"' "$post" /actor/invoke "$(to cow:a moo '{}')"
