@@ -194,7 +194,7 @@ install_stage() {
 		check "libraries of libnoh.so are found" resolves "$lib/libnoh.so"
 		mkdir -p "$tmp/examples"
 		check "make -C examples" make -C examples OUT="$tmp/examples"
-		for e in counter ask timer; do
+		for e in counter ask timer json; do
 			check "examples/$e" "$tmp/examples/$e"
 		done
 		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
