@@ -107,7 +107,7 @@ static inline void rest_open(struct rest *r, noh_options o, noh_listen_options l
 		printf("  %s\n", noh_why());
 }
 #define REST(r, ...) rest_open((r), (noh_options){ .workers = 1 }, (noh_listen_options){ __VA_ARGS__ })
-#define REST_ON_DISK(r, ...) rest_open((r), (noh_options){ .workers = 1, .dir = "" }, (noh_listen_options){ __VA_ARGS__ })
+#define REST_ON_DISK(r, ...) rest_open((r), (noh_options){ .workers = 2, .dir = "" }, (noh_listen_options){ __VA_ARGS__ })
 
 static inline int rest_dial(struct rest *r)
 {

@@ -148,6 +148,7 @@ static void what_is_wrong_with_a_request_is_said_in_one_sentence(void)
 	ASK("/actor/list", "{\"cursor\":\"s5\"}", 422, "next_cursor");
 	ASK("/actor/list", "{\"cursor\":\"a5x\"}", 422, "next_cursor");
 	ASK("/actor/list", "{\"actor_type\":\"cow\"}", 404, "\"code\":\"no_type\"");
+	ASK("/actor/list", "{\"actor_type\":\"counter\\u0000\"}", 404, "\"code\":\"no_type\"");
 	ASK("/actor/pool/status", "{\"a\":1}", 422, "must be empty");
 	ASK_WITH("/actor/invoke", "Idempotency-Key: \"\"\r\n", INVOKE("counter:a", "get", "{}"), 400, "\"code\":\"bad_idempotency_key\"");
 	ASK_WITH("/actor/invoke", "Idempotency-Key: k\r\n", INVOKE("echo:a", "back", "{}"), 422, "needs a durable type");
