@@ -31,12 +31,15 @@ static bool is_well(const struct pool *p)
 	return !p->stats.read_only && p->stats.total.stuck_ms == 0;
 }
 
+/* With a point whatever the locale is: no printf of fractions. */
 static void put_percent(noh_json_out *o, const struct pool *p)
 {
 	char text[48];
-	double percent = p->stats.capacity ? 100.0 * (double)p->stats.actors / (double)p->stats.capacity : 0;
+	uint64_t parts = p->stats.capacity ? p->stats.actors * 1000000 / p->stats.capacity : 0;
 
-	noh_json_put_raw(o, "utilization_percent", text, (size_t)snprintf(text, sizeof text, "%.4f", percent));
+	noh_json_put_raw(o, "utilization_percent", text,
+			 (size_t)snprintf(text, sizeof text, "%llu.%04llu", (unsigned long long)(parts / 10000),
+					  (unsigned long long)(parts % 10000)));
 }
 
 static void put_shards(noh_json_out *o, const struct pool *p)
