@@ -409,6 +409,36 @@ static void settings_that_contradict_each_other_are_refused(void)
 	EXPECT(says("net.max_arg_bytes (32MiB) is more than a whole command"));
 	EXPECT(says("--resp-port: without a TCP port a Unix socket is needed"));
 	settings_free(&s);
+	begin();
+	EXPECT(flags("--resp-port 5012"));
+	EXPECT(!settings_check(&s) && says("net.resp_port (--resp-port) and http.port (default) are both 5012"));
+	settings_free(&s);
+}
+
+static void the_socket_for_http_is_in_the_data_directory_unless_told_otherwise(void)
+{
+	char buf[200], deep[150], words[200];
+	const char *path;
+
+	begin();
+	EXPECT(flags("--data /var/lib/noh"));
+	path = settings_http_path(&s, buf, sizeof buf);
+	EXPECT(path && strcmp(path, "/var/lib/noh/http.sock") == 0);
+	EXPECT_EQ(settings_number(&s, SET_HTTP_PORT), 5012);
+	EXPECT(flags("--http-unix /run/noh.sock"));
+	path = settings_http_path(&s, buf, sizeof buf);
+	EXPECT(path && strcmp(path, "/run/noh.sock") == 0);
+	EXPECT(flags("--http-unix off") && !settings_http_path(&s, buf, sizeof buf));
+	settings_free(&s);
+	begin();
+	EXPECT(flags("--durability none") && !settings_http_path(&s, buf, sizeof buf));       /* there is no directory */
+	settings_free(&s);
+	begin();
+	memset(deep, 'd', sizeof deep - 1);
+	deep[sizeof deep - 1] = 0;
+	snprintf(words, sizeof words, "--data /%s", deep);
+	EXPECT(flags(words) && !settings_http_path(&s, buf, sizeof buf));                     /* no kernel takes so long a path */
+	settings_free(&s);
 }
 
 /* ── accounts ── */
@@ -500,6 +530,7 @@ TEST_MAIN(
 	TEST(each_error_of_a_file_has_its_line, "P11"),
 	TEST(hostile_files_are_refused_and_cost_little, "P11"),
 	TEST(a_file_that_cannot_be_read_is_named),
+	TEST(the_socket_for_http_is_in_the_data_directory_unless_told_otherwise, "CF-19"),
 	TEST(settings_that_contradict_each_other_are_refused),
 	TEST(a_user_gets_a_token_and_the_file_its_hash),
 	TEST(a_broken_accounts_file_is_refused_as_a_whole, "P11"))
