@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* ── delivering ── */
 
@@ -402,12 +403,17 @@ static uint64_t on_publish(void *arg, struct port *p, struct topic *topic, const
 static void name_node(noh_box *box, const char *given)
 {
 	char *id = box->server->node_id;
+	uint64_t random = 0;             /* not the seed: that is nobody's business */
 
-	if (given && *given)
+	if (given && *given) {
 		snprintf(id, sizeof box->server->node_id, "%s", given);
+		return;
+	}
+	if (box->disk.journal)
+		random = box->disk.dir.id;
 	else
-		snprintf(id, sizeof box->server->node_id, "%016llx",
-			 (unsigned long long)(box->disk.journal ? box->disk.dir.id : box->sched.seed));
+		(void)!getrandom(&random, sizeof random, 0);
+	snprintf(id, sizeof box->server->node_id, "%016llx", (unsigned long long)random);
 }
 
 int noh_listen(noh_box *box, const noh_listen_options *options)

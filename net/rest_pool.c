@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { STUCK_MS = 1000 };        /* in one turn: shorter ones are nobody's trouble */
+
 struct pool {
 	noh_box      *box;
 	const char   *node;
@@ -28,7 +30,7 @@ static void put_health(noh_json_out *o, const struct pool *p, bool well, uint64_
 
 static bool is_well(const struct pool *p)
 {
-	return !p->stats.read_only && p->stats.total.stuck_ms == 0;
+	return !p->stats.read_only && p->stats.total.stuck_ms < STUCK_MS;
 }
 
 /* With a point whatever the locale is: no printf of fractions. */
@@ -52,7 +54,7 @@ static void put_shards(noh_json_out *o, const struct pool *p)
 			continue;
 		noh_json_open(o, NULL, '{');
 		noh_json_put_uint(o, "worker", i);
-		put_health(o, p, w.stuck_ms == 0, w.stuck_ms);
+		put_health(o, p, w.stuck_ms < STUCK_MS, w.stuck_ms);
 		noh_json_close(o, '}');
 	}
 	noh_json_close(o, ']');
