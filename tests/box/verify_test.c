@@ -388,7 +388,7 @@ static void flips_anywhere_in_the_image_do_no_harm(void)
 		found += rc == NOH_ECORRUPT;
 		flip(p.path, "image/data.mdb", at);
 	}
-	EXPECT(found > flips / 40);
+	EXPECT(found > (int)test_size(10, 0));
 	expect_clean(p.path);
 	remove_dir(p.base);
 }
