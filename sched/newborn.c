@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { MADE, CLAIMED, SETTLED };       /* settled: born idle, or somebody else's */
+enum { FETCH = 8 };                    /* lines of the directory that are asked for together */
 
 static bool grow(struct newborns *all)
 {
@@ -52,6 +53,14 @@ static int tell_again(noh_turn *t, const struct named *who, struct namesake *kno
 	return rc;
 }
 
+/* Their tables are here by now. Some at once: a line may also have to wait for its page's address, and those waits
+ * pass side by side, too. */
+static inline void fetch_entries(struct worker *w, uint32_t from, uint32_t to)
+{
+	for (; from < to; from++)
+		directory_fetch(&w->fixed.sched->directory, w->mine.newborns.list[from].hash);
+}
+
 /* The cell for the message that will be the next effect: known->cell. */
 static ALWAYS_INLINE int find_or_make(noh_turn *t, const struct named *who, struct namesake *known)
 {
@@ -62,8 +71,8 @@ static ALWAYS_INLINE int find_or_make(noh_turn *t, const struct named *who, stru
 	int            rc;
 
 	directory_fetch_table(&t->sched->directory, who->hash);
-	if (n)                           /* its table is here by now */
-		directory_fetch(&t->sched->directory, w->mine.newborns.list[n - 1].hash);
+	if (n % FETCH == 0 && n)
+		fetch_entries(w, n - FETCH, n);
 	if (__builtin_expect(known->hash == who->hash && known->turn == turn, 0) &&
 	    birth_is(cell_at(t->sched, known->cell), who))
 		return tell_again(t, who, known);
@@ -232,6 +241,7 @@ int newborn_enter(struct worker *w)
 	bool ok;
 
 	epoch_enter(&w->mine.port.epoch);
+	fetch_entries(w, t->so_far.births / FETCH * FETCH, t->so_far.births);
 	i = enter_in_hand(w);
 	ok = i == t->so_far.births || i == hands_left(&w->hands);
 	for (; ok && i < t->so_far.births; i++)
