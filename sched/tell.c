@@ -1,6 +1,6 @@
 /* sched/tell.c - what a hook sends: messages, asks, children. Noted now, done at the turn's end.
  *
- * The full mode of the receiver's mailbox acts here, at the send call.
+ * (noh_tell_to, whose address may be new, is in newborn.c.) The full mode of the receiver's mailbox acts here, at the send call.
  */
 #include "sched/newborn.h"
 
