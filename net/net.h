@@ -18,6 +18,8 @@
 #include "core/atomic.h"
 #include "core/topics.h"
 #include "net/call.h"
+#include "net/http.h"
+#include "net/http_read.h"
 #include "net/io.h"
 #include "net/session.h"
 
@@ -70,9 +72,19 @@ struct net_door {
 };
 
 struct accounts {
-	struct accounts *older;            /* replaced; kept until the end, others may be looking   */
+	struct accounts *older;            /* replaced; kept while workers may be looking           */
+	uint32_t         until;            /* the change that replaced it                           */
 	size_t           count;
 	struct { char name[SESSION_NAME_MAX + 1]; int role; uint8_t token[32]; } list[];
+};
+
+#define OPTIONS_MAX 32                     /* that can change while it runs                         */
+
+/* Of one protocol. */
+struct entrance {
+	int        *tcp;                   /* one per worker; NULL: none                            */
+	int         local;                 /* the Unix socket; -1: none                             */
+	bool        bound;                 /* its file is ours to take away                         */
 };
 
 /* What the workers share. */
@@ -80,18 +92,22 @@ struct server {
 	struct net_door     door;
 	noh_listen_options  o;             /* with the defaults filled in; workers have copies      */
 	atomic_ptr          accounts;      /* struct accounts; NULL: everybody may do all           */
-	int                *listeners;     /* TCP: one per worker; then the Unix socket             */
+	const struct http_route *routes;   /* http_routes, or a test's                              */
+	struct entrance    resp, http;
 	uint32_t            workers;
-	int                 unix_fd;
-	bool                unix_bound;
+	bool                loopback;      /* bound where only this machine can reach it            */
 	const char         *io_name;       /* as probed                                             */
 	char                no_space[400]; /* what READONLY says: the place, and how much it needs  */
 	bool                uring;
 	atomic_u64          started_ms;    /* wall clock, when its first worker was there           */
 	_Atomic(struct net *) *nets;       /* one per worker, made by its thread                    */
+	pthread_mutex_t     change_lock;   /* of o's limits, changed_at and change_seen: change.c   */
+	pthread_cond_t      change_seen;   /* a worker goes by the last change                      */
+	uint32_t            changed_at[OPTIONS_MAX];      /* by option: which change it came with   */
 	alignas(CACHE_LINE) atomic_u64 connections;   /* of all workers: for the limit              */
 	atomic_u64          next_id;
 	atomic_u32          stopping;
+	atomic_u32          changes;       /* counts: options or accounts are others                */
 };
 
 struct mark { size_t end; uint64_t due; };     /* output up to end waits for that epoch */
@@ -105,6 +121,19 @@ enum {
 	CONN_ENDING = 32,                  /* no more commands; ends when all is answered and sent  */
 	CONN_DEAD = 64,                    /* told to end                                           */
 	CONN_LOCAL = 128,                  /* through the Unix socket                               */
+	CONN_HTTP = 256,                   /* speaks HTTP                                           */
+	CONN_LINGER = 512,                 /* refused before all was read: what comes is passed over, so that
+					      the client gets to read why                           */
+	CONN_DRAINING = 1024,              /* all was said; until the client ends, or a little while */
+};
+
+/* What a connection remembers of the request under way. */
+struct http_conn {
+	struct http_reader reader;
+	const struct http_route *route;    /* once its head is there                                */
+	uint64_t body_ms;                  /* when that was                                         */
+	bool     answered;                 /* refused by its head: its body is passed over          */
+	bool     spoken;                   /* there was a request before                            */
 };
 
 struct conn {
@@ -132,7 +161,10 @@ struct conn {
 	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
 	struct conn     *next_dead;
 	struct session   session;
-	struct resp_reader reader;
+	union {
+		struct resp_reader reader;
+		struct http_conn   http;         /* CONN_HTTP                                     */
+	};
 };
 
 enum slot_state { SLOT_FREE, SLOT_WAITING, SLOT_READY };
@@ -184,6 +216,7 @@ struct net {
 	struct io     *io;
 	noh_listen_options o;              /* as they are in force: CONFIG SET                      */
 	struct resp_limits limits, strict; /* strict: before a client has said who it is            */
+	struct http_limits http_limits;
 	uint32_t       worker;
 	atomic_u64    *awaits;             /* shown: the epoch the first of the gated waits for; UINT64_MAX */
 	struct conn  **conns;              /* by number; NULL: free                                 */
@@ -214,6 +247,7 @@ struct net {
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
+	atomic_u64    *http_calls;         /* by route                                              */
 	pthread_mutex_t roll;              /* of conn.shown: CLIENT LIST of other workers           */
 	uint64_t       now_ms, sweep_ms;   /* monotonic; when to look at time-outs next             */
 	uint64_t       wall_ms;
@@ -221,12 +255,16 @@ struct net {
 	uint32_t       stalled;            /* connections that are                                  */
 	uint32_t       partial;            /* with a part of a command                              */
 	uint32_t       sending;            /* with a send under way                                 */
+	uint32_t       changes;            /* of the server's: those it goes by                     */
+	uint32_t       http_conns;         /* that speak HTTP: they are not let idle for ever       */
+	uint64_t       stop_ms;            /* when it was told to stop                              */
 	bool           unlistened;
 	bool           starved;            /* accepts nobody for want of descriptors, until the next sweep */
 	struct {
 		struct net_counts counts;
 		atomic_u64 connections;
 		atomic_u32 idle;           /* no command waits, nothing is to be sent               */
+		atomic_u32 changes;        /* changed under server.change_lock                      */
 	} shown;
 	alignas(CACHE_LINE) atomic_ptr late;       /* struct late; any thread                       */
 	atomic_u64     late_event_bytes;           /* of them, what is to be pushed                 */
@@ -237,11 +275,19 @@ struct net {
 int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
 void server_close(struct server *s);                   /* no worker runs any more */
 int  server_set_accounts(struct server *s, const noh_account *list, size_t count);
+uint64_t account_mark(const uint8_t token[32]);        /* what a session keeps of it */
 bool server_is_guarded(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
 void server_unlisten(struct server *s, uint32_t worker);       /* this one has no network */
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
+
+/* ── change.c ── */
+int  server_set_options(struct server *s, const noh_listen_options *o);
+uint32_t server_changed(struct server *s);             /* every worker looks what is new; its number */
+bool server_all_saw(struct server *s, uint32_t change);         /* every worker goes by it          */
+void change_take(struct net *n);                       /* what is new, on this worker            */
+void change_open(struct net *n);                       /* it goes by all there is                */
 
 /* ── net.c: the stages of a worker's pass ── */
 bool net_open(struct server *s, uint32_t worker);      /* on the worker's thread; false: no network here */
@@ -299,6 +345,8 @@ void roll_kill(struct net *n, uint64_t id);
 
 /* ── option.c ── */
 void option_defaults(noh_listen_options *o);
+void option_compare(struct server *s, const noh_listen_options *fresh, uint32_t change);   /* change_lock is held */
+void option_take(struct net *n, uint32_t since);       /* those changed since; change_lock is held */
 void option_limits(struct net *n);                     /* from n->o */
 void option_late(struct net *n, const struct late *l);
 
@@ -306,14 +354,29 @@ void option_late(struct net *n, const struct late *l);
 extern const struct io_handlers conn_handlers;
 struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen);     /* NULL: gone */
 void conn_run(struct net *n, struct conn *c);          /* commands out of its input, as long as it may */
-void conn_reply_from(struct net *n, struct conn *c);   /* those asked before were delivered in between */
 void conn_may_go_on(struct net *n, struct conn *c);    /* something it waited for has happened    */
 void conn_end(struct net *n, struct conn *c);          /* now */
-void conn_sweep(struct net *n);                        /* time-outs                              */
+bool conn_is_done(const struct conn *c);               /* nothing more will come of it: all that it asked is answered
+							  and sent ...                           */
+void conn_finish(struct net *n, struct conn *c);       /* ... so it may end                      */
 uint32_t conn_run_backlog(struct net *n);
 void conn_bury(struct net *n);                         /* frees who is dead: end of a pass       */
 bool conns_open(struct net *n);
 void conns_close(struct net *n);
+
+/* ── conn_resp.c: commands; http_conn.c: requests ── */
+size_t resp_run(struct net *n, struct conn *c, char *bytes, size_t len, bool *cut);
+size_t http_run(struct net *n, struct conn *c, char *bytes, size_t *len, bool *cut);
+void conn_before(struct net *n, struct conn *c);       /* a command or request is run, and ...    */
+void conn_after(struct net *n, struct conn *c);        /* was: its reply is sent, in its turn     */
+void conn_reply_from(struct net *n, struct conn *c);   /* those asked before were delivered in between */
+bool http_is_late(const struct net *n, const struct conn *c);   /* head or body took too long     */
+void http_too_late(struct net *n, struct conn *c);     /* tells it so, and ends it                */
+/* Whether a request with this head may go on; else it was told why not. c->http.route: where it goes. */
+bool http_admit(struct call *c, const struct http_request *q);
+
+/* ── conn_time.c ── */
+void conn_sweep(struct net *n);                        /* time-outs                              */
 
 /* ── conn_out.c ── */
 void conn_wrote(struct net *n, struct conn *c, uint64_t due);           /* its output has grown */
@@ -323,5 +386,11 @@ void conn_sent(struct net *n, struct conn *c, bool ok);
 bool conn_output_full(const struct net *n, const struct conn *c);
 void conn_unwrite(struct conn *c, size_t len);         /* a muted reply */
 void conn_was_silent(struct net *n, struct conn *c);   /* one that came by a slot: it may go on all the same */
+
+static inline bool conn_may_run(const struct net *n, const struct conn *c)
+{
+	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) && c->steps == 0 && !(c->alone && c->first) &&
+	       c->waiting < n->o.max_pipeline && !conn_output_full(n, c);
+}
 
 #endif

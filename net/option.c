@@ -7,6 +7,7 @@
 
 #include "net/command.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -33,12 +34,22 @@ void option_defaults(noh_listen_options *o)
 	set_default(&o->max_subscriber_bytes, 8u << 20);
 	set_default(&o->timeout_ms, 30000);
 	set_default(&o->call_ms, 30000);
+	set_default(&o->stop_ms, 1000);
+	set_default(&o->http_max_header_bytes, 16u << 10);
+	set_default(&o->http_max_headers, 100);
+	set_default(&o->http_max_body_bytes, 2u << 20);
+	set_default(&o->http_header_ms, 10000);
+	set_default(&o->http_body_ms, 20000);
+	set_default(&o->http_min_rate, 1024);
+	set_default(&o->http_idle_ms, 60000);
 }
 
 void option_limits(struct net *n)
 {
 	n->limits = (struct resp_limits){ n->o.max_args, n->o.max_arg_bytes, n->o.max_command_bytes,
 					  n->o.max_inline_bytes };
+	n->http_limits = (struct http_limits){ n->o.http_max_header_bytes, n->o.http_max_headers,
+					       n->o.http_max_body_bytes };
 	n->strict = (struct resp_limits){ 10, 16384, 65536, 16384 };
 }
 
@@ -48,6 +59,13 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "timeout", offsetof(noh_listen_options, idle_ms) },
 	{ "noh-call-ms", offsetof(noh_listen_options, call_ms) },
 	{ "noh-client-timeout-ms", offsetof(noh_listen_options, timeout_ms) },
+	{ "noh-http-body-ms", offsetof(noh_listen_options, http_body_ms) },
+	{ "noh-http-header-ms", offsetof(noh_listen_options, http_header_ms) },
+	{ "noh-http-idle-ms", offsetof(noh_listen_options, http_idle_ms) },
+	{ "noh-http-max-body-bytes", offsetof(noh_listen_options, http_max_body_bytes) },
+	{ "noh-http-max-header-bytes", offsetof(noh_listen_options, http_max_header_bytes) },
+	{ "noh-http-max-headers", offsetof(noh_listen_options, http_max_headers) },
+	{ "noh-http-min-rate", offsetof(noh_listen_options, http_min_rate) },
 	{ "noh-max-args", offsetof(noh_listen_options, max_args) },
 	{ "noh-max-command-bytes", offsetof(noh_listen_options, max_command_bytes) },
 	{ "noh-max-inline-bytes", offsetof(noh_listen_options, max_inline_bytes) },
@@ -55,7 +73,18 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "noh-max-pipeline", offsetof(noh_listen_options, max_pipeline) },
 	{ "noh-max-subscriber-bytes", offsetof(noh_listen_options, max_subscriber_bytes) },
 	{ "noh-max-subscriptions", offsetof(noh_listen_options, max_subscriptions) },
+	{ "noh-stop-ms", offsetof(noh_listen_options, stop_ms) },
 };
+enum { CHANGEABLE = sizeof changeable / sizeof changeable[0] };
+static_assert(CHANGEABLE <= OPTIONS_MAX, "server.changed_at has a place for each");
+
+static uint32_t value_of(const noh_listen_options *o, uint32_t which)
+{
+	uint32_t value;
+
+	memcpy(&value, (const char *)o + changeable[which].at, sizeof value);
+	return value;
+}
 
 static void set_option(struct net *n, uint32_t which, uint32_t value)
 {
@@ -65,12 +94,36 @@ static void set_option(struct net *n, uint32_t which, uint32_t value)
 	n->sweep_ms = 0;
 }
 
+/* fresh has its defaults. */
+void option_compare(struct server *s, const noh_listen_options *fresh, uint32_t change)
+{
+	for (uint32_t i = 0; i < CHANGEABLE; i++) {
+		uint32_t value = value_of(fresh, i);
+
+		if (value == value_of(&s->o, i))
+			continue;
+		memcpy((char *)&s->o + changeable[i].at, &value, sizeof value);
+		s->changed_at[i] = change;
+	}
+	s->o.info = fresh->info;
+}
+
+void option_take(struct net *n, uint32_t since)
+{
+	for (uint32_t i = 0; i < CHANGEABLE; i++)
+		if ((int32_t)(n->server->changed_at[i] - since) > 0)
+			set_option(n, i, value_of(&n->server->o, i));
+	n->o.info = n->server->o.info;
+}
+
 static void reset_stats(struct net *n)
 {
 	struct net_counts *c = &n->shown.counts;
 
 	for (uint32_t i = 0; i < command_total(); i++)
 		store_relaxed(&n->calls[i], 0);
+	for (uint32_t i = 0; i < http_route_total(n->server->routes); i++)
+		store_relaxed(&n->http_calls[i], 0);
 	store_relaxed(&c->commands, 0);
 	store_relaxed(&c->errors, 0);
 	store_relaxed(&c->refused, 0);
@@ -111,7 +164,7 @@ static void tell_others(struct net *self, int what, uint64_t value)
 
 bool net_set_option(struct net *n, const char *name, uint64_t value)
 {
-	for (uint32_t i = 0; i < sizeof changeable / sizeof changeable[0]; i++) {
+	for (uint32_t i = 0; i < CHANGEABLE; i++) {
 		if (strcmp(name, changeable[i].name) != 0)
 			continue;
 		if (value > UINT32_MAX)

@@ -340,6 +340,10 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 
 static void no_memory(struct call *c)
 {
+	if (c->conn->flags & CONN_HTTP) {
+		http_problem(call_out(c), 503, "out_of_memory", "Retry-After: 1\r\n", "no memory for another request");
+		return;
+	}
 	out_error(call_out(c), "-OOM no memory for another command");
 }
 
@@ -381,6 +385,24 @@ void call_actors(struct call *c, const struct request *requests, uint32_t count,
 		s->until_ms = n->slots[whole].until_ms;  /* if it has to be held */
 		arrive(n, &requests[i], part);
 	}
+}
+
+bool call_reload(struct call *c, format_fn *format, struct tag tag)
+{
+	static const struct request patient = { .timeout_ms = 60000 };
+	const noh_listen_options *o = &c->net->server->o;
+	uint32_t number;
+
+	if (!o->on_reload)
+		return false;
+	number = new_slot(c, &patient, 1, format, tag);
+	if (!number) {
+		no_memory(c);
+		return true;
+	}
+	slot_enqueue(c->net, c->conn, number);
+	o->on_reload(o->user, slot_token(c->net, number));
+	return true;
 }
 
 /* What was asked before goes first, also to the same actors. */

@@ -118,7 +118,7 @@ int make_over_budget(struct sched *s)
 	park_wake(&s->workers[0].shared.park);   /* somebody has to send somebody home */
 	return error_set(NOH_ENOMEM, "the box's actors take %llu bytes, %llu of its memory of %llu are theirs: wait "
 			 "until some have gone idle, or raise memory_budget", (unsigned long long)bytes,
-			 (unsigned long long)most, (unsigned long long)s->memory_budget);
+			 (unsigned long long)most, (unsigned long long)load_relaxed(&s->memory_budget));
 }
 
 int make_no_memory(struct sched *s)

@@ -64,7 +64,7 @@ static ALWAYS_INLINE int make_cell(struct port *p, const struct named *who, uint
 	struct sched *s = p->sched;
 	struct cell *c;
 	uint32_t n;
-	int rc = __builtin_expect(s->memory_budget != 0, 0) ? make_over_budget(s) : NOH_OK;
+	int rc = load_relaxed(&s->memory_budget) ? make_over_budget(s) : NOH_OK;
 
 	if (rc != NOH_OK)
 		return rc;
