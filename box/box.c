@@ -250,7 +250,7 @@ int noh_register(noh_box *box, const noh_type *pub)
 		return error_set(NOH_EEXISTS, "type %s is registered already", pub->name);
 	if (s->type_count == TYPES_MAX)
 		return error_set(NOH_EINVAL, "type %s: a box has at most %d types", pub->name, TYPES_MAX);
-	t = mem_zalloc(sizeof *t);
+	t = mem_aligned(CACHE_LINE, sizeof *t);
 	if (!t)
 		return error_set(NOH_ENOMEM, "no memory for type %s", pub->name);
 	set_type(s, t, pub);

@@ -187,6 +187,7 @@ bool clock_take_schedule(struct worker *w, struct cell *c, uint64_t serial, uint
 		if (s->serial != serial || s->due_ms > now)
 			continue;
 		*kind = s->kind;
+		histogram_add(&w->shown.lateness, &histogram_latency, (now - s->due_ms) * 1000000u);
 		c->flags |= CELL_DIRTY;
 		if (s->period_ms == 0) {
 			x->schedules[i] = x->schedules[--x->schedule_count];

@@ -396,6 +396,13 @@ void durable_dropped(struct worker *w, struct cell *c, const struct msg *m)
 
 /* ── idempotency ── */
 
+void durable_replayed(struct worker *w, const struct type *t, uint64_t reply)
+{
+	enum replay of = !(reply & TOKEN_OF_NET) ? REPLAY_LIBRARY : reply & TOKEN_OF_HTTP ? REPLAY_HTTP : REPLAY_RESP;
+
+	count_one(&w->mine.port.types[t->index].replays[of], 1);
+}
+
 bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 {
 	struct sched *s = w->fixed.sched;
@@ -425,6 +432,8 @@ bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 	memcpy(&p, part, sizeof p);
 	if (msg_at_once(m))
 		due = 0;
+	if (p.body_hash == durable_print(m))
+		durable_replayed(w, cell_type(s, c), m->reply_to);
 	if (m->reply_to && (p.body_hash != durable_print(m) || (p.flags & IDEM_DEFERRED)))
 		gate_answer(w, due, m->reply_to, NOH_EIDEM, NULL, 0);
 	else if (m->reply_to)
