@@ -1,5 +1,5 @@
 /* box/box.c - the order of opening, starting, stopping and closing. */
-#include "box/box.h"
+#include "box/metrics.h"
 #include "sched/events.h"
 
 #include <errno.h>
@@ -123,6 +123,9 @@ int box_open(noh_box **out, const noh_options *options, const struct box_seams *
 		box->disk.segment_bytes = seams->segment_bytes;
 		box->disk.ring_bytes = seams->ring_bytes;
 	}
+	box->opened_ns = clock_now_ns(&box->sched.clock);
+	box->opened_wall_ms = clock_wall_ms(&box->sched.clock);
+	box->process_start_ms = process_start_ms(box->opened_wall_ms);
 	marks_open(&box->marks);
 	rc = set_options(box, options ? options : &defaults);
 	if (rc == NOH_OK)
@@ -327,6 +330,7 @@ int box_start_stepped(noh_box *box)
 	if (rc == NOH_OK)
 		rc = box_disk_start(box, false);
 	box->stepped = true;
+	store_relaxed(&box->ready_ns, clock_now_ns(&box->sched.clock));
 	store_release(&box->phase, rc == NOH_OK ? BOX_RUNNING : BOX_STOPPED);
 	return rc;
 }
@@ -352,6 +356,7 @@ int noh_start(noh_box *box)
 	}
 	if (box->thread_count == s->worker_count + 1) {
 		rc = box_disk_start(box, true);
+		store_relaxed(&box->ready_ns, clock_now_ns(&s->clock));
 		if (rc == NOH_OK)
 			return NOH_OK;
 		end_threads(box);

@@ -67,7 +67,7 @@ static void disk_stats(noh_box *box, noh_box_stats *out)
 	if (!box->disk.journal)
 		return;
 	journal_get_stats(box->disk.journal, &j);
-	db_get_stats(box->disk.db, &d);
+	db_shown_stats(box->disk.db, &d);
 	out->stored += store_count(box->disk.store);
 	out->journal_frames = j.frames;
 	out->journal_records = j.records;

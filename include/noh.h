@@ -597,6 +597,13 @@ NOH_API int noh_get_stats(noh_box *box, noh_box_stats *stats);
 NOH_API int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *stats);
 NOH_API int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *stats);
 
+/* All numbers as text that Prometheus reads (docs/metrics.md lists them): the text format 0.0.4, or OpenMetrics
+ * 1.0. write() gets it piece by piece, on the calling thread; anything but 0 ends it, and is returned. Takes well
+ * below a millisecond per worker, however many actors there are; waits for nobody, and keeps nobody waiting. */
+enum { NOH_PROMETHEUS, NOH_OPENMETRICS };
+typedef int noh_text_fn(void *user, const char *text, size_t len);
+NOH_API int noh_metrics(noh_box *box, int format, noh_text_fn *write, void *user);
+
 /* ── 7 a data directory, from outside ────────────────────────────────────────────────────────
  * For whoever cares for the data: the verbs of the noh command are made of these. All of them block.
  * Those that take a directory open it themselves, in any thread, without a box; what only reads works

@@ -117,6 +117,8 @@ void slot_give(struct net *n, uint32_t number)
 			free_body(s, &s->u.many[i]);
 		mem_free(s->u.many, s->parts * sizeof *s->u.many);
 	}
+	if (__builtin_expect(number == n->timed.slot, 0))
+		took_lost(n);
 	n->orphans -= s->orphan;
 	s->orphan = false;
 	step_over(n, s);
@@ -180,6 +182,8 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		if (c->out.len > before && c->out.bytes[before] == '-')
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
+		if (__builtin_expect(number == n->timed.slot, 0))
+			took_written(n, c);
 	} else {
 		conn_was_silent(n, c);
 	}

@@ -257,6 +257,7 @@ struct worker {
 		atomic_u32 serving;            /* for the watchdog: SERVING_..., 0: neither        */
 		atomic_u64 slow_turns;         /* counted by the watchdog                          */
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
+		atomic_u64 timers;             /* how many are in it                               */
 		atomic_u64 awaits;             /* epoch its gate waits for; UINT64_MAX: none       */
 		atomic_u64 net_awaits;         /* and its connections                              */
 		atomic_u64 known_due;          /* who came and went here: when that is on disk     */
