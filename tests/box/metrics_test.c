@@ -399,6 +399,7 @@ static void replays_and_commits_are_counted(void)
 		EXPECT_EQ(keyed(box, "batches:a", "order-1"), NOH_OK);
 	}
 	EXPECT_EQ(noh_sync(box, SOON), NOH_OK);
+	EXPECT(settles(box, "plain") && settles(box, "batches"));
 	scrape(box);
 	EXPECT_EQ(said("noh_idempotent_replays_total{protocol=\"library\"}"), 6);
 	EXPECT_EQ(said("noh_idempotent_replays_total{protocol=\"resp\"}"), 0);
