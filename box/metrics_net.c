@@ -19,7 +19,16 @@ static void put_as(struct scrape *m, const char *name, const char *value, uint64
 
 void metric_connections(struct scrape *m)
 {
-	put_as(m, "protocol", "resp", m->net.connections);
+	uint64_t all = 0, http = 0;
+
+	for (uint32_t i = 0; m->box->server && i < m->box->server->workers; i++) {
+		struct net *n = load_acquire(&m->box->server->nets[i]);
+
+		http += n ? load_relaxed(&n->shown.http) : 0;
+		all += n ? load_relaxed(&n->shown.connections) : 0;
+	}
+	put_as(m, "protocol", "resp", all > http ? all - http : 0);
+	put_as(m, "protocol", "http", http);
 }
 
 void metric_connections_total(struct scrape *m) { put(m, m->net.accepted); }
@@ -35,22 +44,23 @@ void metric_bytes(struct scrape *m)
 	put_as(m, "direction", "out", m->net.bytes_out);
 }
 
-/* ── commands ── */
+/* ── commands of RESP, routes of HTTP ── */
 
-static struct labels labels_of(uint32_t what)
+static struct labels labels_of(struct scrape *m, uint32_t what)
 {
 	struct labels l = { .len = 0 };
+	bool http = what >= command_total();
 
-	label_add(&l, "protocol", "resp");
-	label_add(&l, "op", command_row(what)->name);
+	label_add(&l, "protocol", http ? "http" : "resp");
+	label_add(&l, "op", http ? m->box->server->routes[what - command_total()].op : command_row(what)->name);
 	return l;
 }
 
 /* Those that nobody ever sent are left out: there are more than a hundred. */
 void metric_requests(struct scrape *m)
 {
-	for (uint32_t i = 0; m->box->server && i < took_total(); i++) {
-		struct labels l = labels_of(i);
+	for (uint32_t i = 0; m->box->server && i < took_total(m->box->server); i++) {
+		struct labels l = labels_of(m, i);
 		uint64_t calls = server_calls(m->box->server, i);
 
 		if (calls)
@@ -60,9 +70,9 @@ void metric_requests(struct scrape *m)
 
 void metric_request_duration(struct scrape *m)
 {
-	for (uint32_t i = 0; m->box->server && i < took_total(); i++) {
+	for (uint32_t i = 0; m->box->server && i < took_total(m->box->server); i++) {
 		struct histogram_sum sum = { .count = 0 };
-		struct labels l = labels_of(i);
+		struct labels l = labels_of(m, i);
 
 		server_took(m->box->server, i, &sum);
 		if (sum.count)

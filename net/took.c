@@ -13,19 +13,19 @@
 
 bool took_open(struct net *n)
 {
-	n->took = mem_zalloc(took_total() * sizeof *n->took);
+	n->took = mem_zalloc(took_total(n->server) * sizeof *n->took);
 	n->timed.due = NOT_WRITTEN;
 	return n->took != NULL;
 }
 
 void took_close(struct net *n)
 {
-	mem_free(n->took, took_total() * sizeof *n->took);
+	mem_free(n->took, took_total(n->server) * sizeof *n->took);
 }
 
-uint32_t took_total(void)
+uint32_t took_total(const struct server *s)
 {
-	return command_total();
+	return command_total() + http_route_total(s->routes);
 }
 
 void took_pass(struct net *n, uint64_t now_ns)
@@ -95,7 +95,8 @@ uint64_t server_calls(struct server *s, uint32_t what)
 	for (uint32_t i = 0; i < s->workers; i++) {
 		struct net *n = load_acquire(&s->nets[i]);
 
-		sum += n ? load_relaxed(&n->calls[what]) : 0;
+		if (n)
+			sum += load_relaxed(what < command_total() ? &n->calls[what] : &n->http_calls[what - command_total()]);
 	}
 	return sum;
 }
