@@ -8,6 +8,7 @@
 # make sim        the simulator: noh sim     noh sim --seed 42 --loud      one seed, step by step
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
 CC      ?= gcc
+COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 VERSION := $(shell sed -n 's/.*NOH_VERSION "\(.*\)"/\1/p' include/noh.h)
 PREFIX  ?= /usr/local
 OUT     := out/$(if $(SAN),$(SAN),plain)$(if $(filter-out gcc cc,$(CC)),-$(notdir $(CC)))
@@ -40,7 +41,7 @@ obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
-.PHONY: all lib run demo sim test tests unit stress fuzz bench bench-peers install deps clean
+.PHONY: FORCE all lib run demo sim test tests unit stress fuzz bench bench-peers install deps clean
 
 all: $(OUT)/noh
 deps:
@@ -76,6 +77,11 @@ endif
 $(OUT)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+# Which commit it was built from, for noh_build_info: made anew when that changes.
+$(OUT)/commit: FORCE
+	@mkdir -p $(@D); echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
+$(OUT)/box/metrics_box.o: CFLAGS += -DNOH_COMMIT='"$(COMMIT)"'
+$(OUT)/box/metrics_box.o: $(OUT)/commit
 $(OUT)/noh: $(call obj,$(SRC) $(CLI))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call obj,$(SRC)) $(call obj,$(wildcard tests/lib/*.c))
@@ -131,4 +137,4 @@ install: all lib
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(OUT)/noh.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/noh.pc
 clean:
 	rm -rf out
--include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM) $(FAKED) $(FAKING)) $(call simobj,$(SRC) $(SIMBOX)))
+-include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM) $(FAKED) $(FAKING) tests/box/metrics_doc.c) $(call simobj,$(SRC) $(SIMBOX)))

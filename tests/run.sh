@@ -308,6 +308,7 @@ docs_stage() {
 	check "README.md shows examples/counter.c" readme_example
 	check "docs/conformance.md is up to date" tools/conformance.sh --check
 	check "docs/commands.md is up to date" tools/commands.sh --check
+	check "docs/metrics.md is up to date" tools/metrics.sh --check
 	check "docs/configuration.md is up to date" settings_page
 	check "docs/guarantees.md names its proofs" proofs_exist
 	check "links lead somewhere" links_resolve
