@@ -28,7 +28,7 @@ has_clang_rt() {
 	[ -n "$clang" ] && ls "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a >/dev/null 2>&1
 }
 has_sanitizers() { links "$cc" -fsanitize=address,undefined && links "$cc" -fsanitize=thread; }
-has_python() { python3 -c "import $1" 2>/dev/null; }
+has_python() { python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null; }
 has_relacy() { [ -e /usr/include/relacy/relacy.hpp ] || [ -e /usr/local/include/relacy/relacy.hpp ]; }
 
 # Debian's run-time libraries of the sanitizers carry the compiler's version in their names.

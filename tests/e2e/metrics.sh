@@ -39,8 +39,10 @@ check_openmetrics() {
 	like "else it is plain text" '^[Cc]ontent-[Tt]ype: text/plain; version=0.0.4; charset=utf-8' curl -sSI "$url/metrics"
 	like "who does not want it does not get it" 'text/plain' \
 		curl -sSI -H 'Accept: application/openmetrics-text;q=0, text/plain' "$url/metrics"
-	if python3 -c 'import prometheus_client' 2>/dev/null; then
-		is "an OpenMetrics parser reads it" "ok" python3 -c 'import sys
+	local python
+	for python in python3 /usr/bin/python3; do "$python" -c 'import prometheus_client' 2>/dev/null && break; python=; done
+	if [ "$python" ]; then
+		is "an OpenMetrics parser reads it" "ok" "$python" -c 'import sys
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 names = [f.name for f in parse(open(sys.argv[1]).read())]
 print("ok" if "noh_messages_accepted" in names and len(names) == len(set(names)) else names)' "$tmp/open"
