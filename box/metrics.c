@@ -21,8 +21,10 @@ const struct metric metrics[] = {
 	{ "noh_messages_processed_total", METRIC_COUNTER, "type, result",
 	  "Messages handled by a turn: ok (kept; a refusal is one, too) or failed (undone).", metric_processed },
 	{ "noh_messages_dropped_total", METRIC_COUNTER, "type, reason",
-	  "Messages that no turn has handled: full_oldest, full_newest (the sender was told), coalesced, forced, stop, "
+	  "Messages that no turn has handled: full_oldest, full_newest (its sender was told), coalesced, forced, stop, "
 	  "quarantined; no_type for types that are not registered.", metric_dropped },
+	{ "noh_mailbox_refusals_total", METRIC_COUNTER, "type",
+	  "Times a send found the mailbox full and was told so; where mailboxes block, most are tried again.", metric_refusals },
 	{ "noh_mailbox_depth", METRIC_GAUGE, "type", "Messages that wait, in all mailboxes together.", metric_depth },
 	{ "noh_mailbox_depth_max", METRIC_GAUGE, "type",
 	  "Messages in the deepest mailbox seen in the last 10 to 20 seconds; sampled, but a full one is always seen.",

@@ -134,6 +134,23 @@ void metric_processed(struct scrape *m)
 	}
 }
 
+static uint64_t refused(struct scrape *m, uint32_t g) { return SUM(m, g, refused); }
+void metric_refusals(struct scrape *m) { each_group(m, refused); }
+
+/* Only where nobody tries again for its sender: of a mailbox that blocks, a refusal is no end of a message. */
+static uint64_t dropped_newest(struct scrape *m, uint32_t g)
+{
+	struct sched *s = &m->box->sched;
+	uint32_t first, end;
+	uint64_t sum = 0;
+
+	members(m, g, &first, &end);
+	for (uint32_t t = first; t < end; t++)
+		for (uint32_t i = 0; s->types[t]->pub.full_mode == NOH_DROP_NEWEST && i < ports(s); i++)
+			sum += load_relaxed(&port_at(s, i)->types[t].refused);
+	return sum;
+}
+
 void metric_dropped(struct scrape *m)
 {
 	struct labels nobody = { .len = 0 };
@@ -142,7 +159,7 @@ void metric_dropped(struct scrape *m)
 		struct labels l = labels_of(m, g);
 
 		put_with(m, &l, "reason", "full_oldest", SUM(m, g, dropped_oldest));
-		put_with(m, &l, "reason", "full_newest", SUM(m, g, refused));
+		put_with(m, &l, "reason", "full_newest", dropped_newest(m, g));
 		put_with(m, &l, "reason", "coalesced", SUM(m, g, coalesced));
 		put_with(m, &l, "reason", "forced", SUM(m, g, dropped_forced));
 		put_with(m, &l, "reason", "stop", SUM(m, g, dropped_stop));

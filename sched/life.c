@@ -197,7 +197,6 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	if (PLANT(PLANT_OVERTAKE) && c->ext && c->ext->redo && c->ext->redo->next)
 		swap_first_two(c->ext->redo);
 	turn_publish_state(c, t, w->mine.scratch);
-	count_one(&w->mine.port.types[t->index].loaded, 1);
 	if (t->durable && !there)        /* only messages wait for it */
 		return no_image(t, c, image.seq, image.due);
 	if (t->durable)
@@ -232,6 +231,7 @@ bool life_activate(struct worker *w, struct cell *c)
 {
 	struct sched *s = w->fixed.sched;
 	struct type *t = cell_type(s, c);
+	bool existed;
 	int rc = NOH_OK;
 
 	cell_set_life(c, NOH_ACTIVATING);
@@ -244,6 +244,7 @@ bool life_activate(struct worker *w, struct cell *c)
 		c->flags |= CELL_LOADED;
 		rc = events_join(w, c, t);
 	}
+	existed = load_relaxed(&c->life) & LIFE_THERE;
 	if (rc == NOH_OK)
 		rc = run_hook(w, c, t->pub.on_activate);
 	if (rc < 0) {
@@ -261,6 +262,7 @@ bool life_activate(struct worker *w, struct cell *c)
 		return false;
 	}
 	count_one(&w->mine.port.types[t->index].activations, 1);
+	count_one(&w->mine.port.types[t->index].loaded, existed);
 	c->flags |= CELL_READY;
 	cell_set_life(c, NOH_ACTIVE);
 	return true;

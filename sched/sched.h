@@ -85,7 +85,7 @@ struct type_counts {
 	atomic_u64 dropped_oldest, dropped_forced, dropped_stop, coalesced;
 	atomic_u64 activations, deactivations;
 	atomic_u64 came, went;         /* into existence, and out of it                            */
-	atomic_u64 loaded;             /* activations that found something stored                  */
+	atomic_u64 loaded;             /* activations of those that existed before                 */
 	atomic_u64 broken;             /* activations that failed: thrown out, tried anew next time */
 	atomic_u64 quarantined;        /* messages set aside: they ended the process too often     */
 	atomic_u64 gone[GONE_REASONS]; /* deactivations                                            */

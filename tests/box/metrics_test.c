@@ -97,6 +97,7 @@ static void drops_are_counted_by_type_and_reason(void)
 	scrape(box);
 	EXPECT_EQ(said("noh_messages_dropped_total{type=\"oldest\",reason=\"full_oldest\"}"), 7);
 	EXPECT_EQ(said("noh_messages_dropped_total{type=\"newest\",reason=\"full_newest\"}"), 3);
+	EXPECT_EQ(said("noh_mailbox_refusals_total{type=\"newest\"}"), 3);
 	EXPECT_EQ(said("noh_mailbox_depth{type=\"oldest\"}"), 11);       /* and the one that is held */
 	EXPECT_EQ(said("noh_mailbox_depth{type=\"newest\"}"), 11);
 	EXPECT_EQ(said("noh_mailbox_depth_max{type=\"oldest\"}"), 10);
@@ -127,6 +128,11 @@ static void what_is_dropped_by_force_or_at_the_end_is_counted(void)
 	EXPECT(gate_holds(1));
 	for (int i = 0; i < 5; i++)
 		EXPECT_EQ(put(box, "plain:a", NOTE, 1), NOH_OK);
+	for (int i = 0; i < 99; i++)             /* it blocks: a sender that is refused tries again, and drops nothing */
+		(void)put(box, "plain:a", NOTE, 1);
+	scrape(box);
+	EXPECT_EQ(said("noh_mailbox_refusals_total{type=\"plain\"}"), 4);
+	EXPECT_EQ(said("noh_messages_dropped_total{type=\"plain\",reason=\"full_newest\"}"), 0);
 	EXPECT_EQ(noh_deactivate(box, "plain:a", true, 1), NOH_ETIMEOUT);
 	gate_open();
 	EXPECT(goes_to_storage(box, "plain:a"));
@@ -136,7 +142,7 @@ static void what_is_dropped_by_force_or_at_the_end_is_counted(void)
 	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(put(box, "plain:b", NOTE, 1), NOH_OK);
 	scrape(box);
-	EXPECT_EQ(said("noh_messages_dropped_total{type=\"plain\",reason=\"forced\"}"), 5);
+	EXPECT_EQ(said("noh_messages_dropped_total{type=\"plain\",reason=\"forced\"}"), 100);
 	EXPECT_EQ(said("noh_deactivations_total{type=\"plain\",reason=\"forced\"}"), 1);
 	EXPECT_EQ(said("noh_messages_dropped_total{type=\"plain\",reason=\"stop\"}"), 0);
 	EXPECT_EQ(said("noh_mailbox_depth{type=\"plain\"}"), 4);
