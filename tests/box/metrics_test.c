@@ -479,7 +479,7 @@ static void no_label_is_an_actors_id(void)
 
 static void more_types_than_there_is_room_for_are_one_series(void)
 {
-	static char names[150][8];
+	static char names[150][16];
 	noh_options o = kit_options(1);
 	noh_box *box = NULL;
 	char address[32];
