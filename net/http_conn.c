@@ -87,6 +87,8 @@ static void on_head(struct net *n, struct conn *c, const char *bytes)
 		return;
 	}
 	c->session.proto = proto_of(r, bytes);
+	if (q.method.at[0] == 'G' || q.method.at[0] == 'H')
+		http_drop_body(r);                       /* of GET and HEAD: it means nothing */
 	if (r->expects)
 		go_on(n, c);
 }
@@ -138,6 +140,8 @@ size_t http_run(struct net *n, struct conn *c, char *bytes, size_t *len, bool *c
 	size_t used = 0;
 
 	*cut = false;
+	if (!c->partial_ms)
+		c->http.body_ms = n->now_ms;     /* it was we who waited, in the middle of a body or before it */
 	while (used < *len && conn_may_run(n, c)) {
 		size_t rest = *len - used;
 
