@@ -66,4 +66,7 @@ http_fn http_healthz, http_readyz;
 /* ── net/http_metrics.c ── */
 http_fn http_metrics;
 
+/* ── net/http_config.c ── */
+http_fn http_config_reload;
+
 #endif

@@ -45,13 +45,12 @@ odd_clients() {
 	like "TLS" 'this is TLS' "$raw" "$hport" '\x16\x03\x01\x00\x05'
 	like "both lengths" '^HTTP/1.1 400 ' "$raw" "$hport" 'POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
 	is "an error in the middle of a pipeline" $'HTTP/1.1 200 OK\nHTTP/1.1 400 Bad Request' sh -c "$raw $hport 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n' | tr -d '\r' | grep ^HTTP"
-	like "HTTP on the port of RESP" 'this is HTTP, and this port speaks RESP' "$raw" "$port" 'POST / HTTP/1.1\r\nHost: x\r\n\r\n'
 }
 # Each of these hides a second request from one of two readers. One answer, a refusal, and the end: nothing behind it ran.
 smuggling() {
 	has python3 || { skip "python3 is not installed"; return; }
 	is "a corpus of smuggled requests" fine timeout 60 python3 - "$hport" <<'END'
-import socket, sys
+import re, socket, sys
 start = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\n"
 hidden = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 chunked = b"Transfer-Encoding: chunked\r\n"
@@ -100,7 +99,8 @@ for name, text in corpus.items():
         said += piece
     s.close()
     # A body that is refused by its head (here: POST) may be answered so first; then its framing ends it in silence.
-    assert said.count(b"HTTP/1.1 ") == 1 and said[9:12] in (b"400", b"501", b"405") and b"ready" not in said, (name, said)
+    answers = re.findall(rb"HTTP/1\.1 (\d+) ", said)
+    assert len(answers) == 1 and answers[0] in (b"400", b"501", b"405") and b"ready" not in said, (name, said)
 print("fine")
 END
 }
