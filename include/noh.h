@@ -289,13 +289,16 @@ NOH_API int noh_call_then(noh_box *box, const char *address, uint32_t kind, cons
  *             without a data directory, has nothing to wait for.)
  * key         an idempotency key, 1 to 255 bytes: however often a message with it is sent to this
  *             actor, it is handled once, and each time answered as the first time; with another kind
- *             or body it is NOH_EIDEM. Kept as long as noh_options says. Durable types only. */
+ *             or body it is NOH_EIDEM. Kept as long as noh_options says. Durable types only.
+ * traceparent, tracestate   the W3C trace this call is part of, as it was received or as noh_trace told it.
+ *             What is none by that standard is ignored. Not in a noh_step. See noh_trace. */
 enum { NOH_DISK = 0, NOH_MEMORY = 1 };
 typedef struct noh_call_options {
 	uint32_t    timeout_ms;
 	int         durability;
 	const void *key;
 	size_t      key_len;
+	const char *traceparent, *tracestate;
 } noh_call_options;
 NOH_API int noh_call_with(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
 			  const noh_call_options *options, void *answer, size_t *answer_len);
@@ -556,6 +559,17 @@ NOH_API int noh_kv_next(noh_turn *turn, const void **key, size_t *key_len, const
 /* One line into the log, with this actor's address. */
 NOH_API void noh_log(noh_turn *turn, int level, const char *format, ...) NOH_PRINTF(3, 4);
 
+/* The trace of the message this turn handles (of a batch: of the first that has one), as W3C's Trace Context writes
+ * it: to log it, or to call on with it. Its parent-id is the span of this turn. Whatever the turn sends, asks and
+ * answers carries the trace on by itself, each message with a span of its own; schedules, what is published on
+ * channels, and steps over several actors do not. A trace is not stored: a message that is delivered again after a
+ * crash has none. False, and both empty: it has none. */
+typedef struct noh_trace_context {
+	char traceparent[56];
+	char tracestate[513];
+} noh_trace_context;
+NOH_API bool noh_trace(noh_turn *turn, noh_trace_context *trace);
+
 /* ── 6 numbers ───────────────────────────────────────────────────────────────────────────────
  * Counters only grow. They are exact once the box is quiet, and close while it runs. */
 typedef struct noh_worker_stats {
@@ -596,6 +610,49 @@ typedef struct noh_type_stats {
 NOH_API int noh_get_stats(noh_box *box, noh_box_stats *stats);
 NOH_API int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *stats);
 NOH_API int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *stats);
+
+/* What is remembered of a trace: its spans, one for each message on its way to an actor and through its turn. Those
+ * whose traceparent has the sampled flag are kept, in memory, the last 1024 or so per worker. Times are
+ * nanoseconds since 1970, 0: it has not happened (yet), or is not known. It is told at once, and does not wait for the
+ * disk. */
+enum {
+	NOH_RECEIVED,              /* by the network; or its sender's turn had ended              */
+	NOH_QUEUED,                /* into its actor's mailbox, or in hand for its turn           */
+	NOH_STARTED, NOH_ENDED,    /* its turn: on_message                                        */
+	NOH_ON_DISK,               /* what that turn did; 0 for what is not kept                  */
+	NOH_ANSWERED,              /* its caller or asker; 0: nobody waits                        */
+	NOH_STAMPS
+};
+typedef struct noh_span {
+	char        trace_id[33], span_id[17];
+	char        parent_id[17];         /* "": it began here; or a span of somebody else's     */
+	const char *actor;                 /* address; "": it has not run yet                     */
+	const char *kind_name;             /* in the type's table; "": it has none                */
+	uint32_t    kind;
+	int         status;                /* of its turn: NOH_OK, NOH_REFUSED, or why it failed  */
+	unsigned    worker;
+	unsigned    batch;                 /* messages handled in that turn                       */
+	uint64_t    at_ns[NOH_STAMPS];
+} noh_span;
+
+/* Tells each() of every span of a trace (32 hex digits), in the order received, 512 at most. NOH_OK, NOH_END (nothing
+ * is remembered of it), NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. Never blocks. */
+typedef void noh_span_fn(void *user, const noh_span *span);
+NOH_API int noh_trace_show(noh_box *box, const char *trace_id, noh_span_fn *each, void *user);
+
+/* Of the traces that are remembered, those that took longest (from their first instant to the last that is known),
+ * the longest first; limit: at most 1000. Looks at every span there is. Results as above. */
+typedef struct noh_trace_summary {
+	char        trace_id[33];
+	const char *actor;                 /* of its first span                                   */
+	const char *kind_name;
+	uint32_t    kind;
+	int         status;                /* the first that is not NOH_OK, if any                */
+	unsigned    spans;
+	uint64_t    began_ns, took_ns;
+} noh_trace_summary;
+typedef void noh_trace_summary_fn(void *user, const noh_trace_summary *trace);
+NOH_API int noh_trace_list(noh_box *box, uint32_t limit, noh_trace_summary_fn *each, void *user);
 
 /* ── 7 a data directory, from outside ────────────────────────────────────────────────────────
  * For whoever cares for the data: the verbs of the noh command are made of these. All of them block.
@@ -741,6 +798,8 @@ typedef struct noh_listen_options {
 	uint32_t    idle_ms;              /* of one that says nothing at all; 0: never              */
 	uint32_t    call_ms;              /* until a command is answered TIMEOUT; 0: 30 000         */
 	int         durability;           /* of commands that do not say: NOH_DISK, NOH_MEMORY      */
+	uint32_t    trace_sample;         /* of so many requests without a trace one is traced (noh_trace_list);
+					     0: none is                                             */
 	bool        may_shutdown;         /* SHUTDOWN calls on_shutdown                             */
 	void      (*on_shutdown)(void *user);
 	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell

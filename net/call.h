@@ -42,6 +42,9 @@ enum request_op {
 };
 enum request_type { TYPE_IN_ADDRESS, TYPE_COUNTER, TYPE_INVENTORY };
 
+/* The W3C trace a request is part of, as it was received; what is none by that standard is ignored. */
+struct trace_text { struct arg parent, state; };
+
 struct request {
 	enum request_op   op;
 	enum request_type type;    /* TYPE_IN_ADDRESS: id is "type:id"                                 */
@@ -55,6 +58,7 @@ struct request {
 	uint32_t    timeout_ms;    /* 0: the server's default                                          */
 	int         durability;    /* NOH_DISK: the server's default; NOH_MEMORY                       */
 	bool        no_wait;       /* REQUEST_SEND with ACK none: answered before it is even accepted  */
+	const struct trace_text *trace;   /* NULL: none                                                */
 };
 
 /* The answer of one of them: status is NOH_OK, NOH_REFUSED (then it is noh_refuse's) or why there is none; body is

@@ -84,8 +84,9 @@ static bool read_timeout(struct call *c, const struct arg *a, struct request *r)
 	return false;
 }
 
-/* The options behind the payload, pairs all of them. False: the error is written. */
-static bool read_options(struct call *c, struct request *r)
+/* The options behind the payload, pairs all of them. False: the error is written. A trace that is none is ignored, as
+ * its standard has it; trace lives as long as r. */
+static bool read_options(struct call *c, struct request *r, struct trace_text *trace)
 {
 	bool send = r->op == REQUEST_SEND, acked = false;
 
@@ -108,6 +109,11 @@ static bool read_options(struct call *c, struct request *r)
 		} else if (i + 1 < c->argc && !send && r->timeout_ms == 0 && arg_is(a, "timeout")) {
 			if (!read_timeout(c, a + 1, r))
 				return false;
+		} else if (i + 1 < c->argc && trace->parent.at == NULL && arg_is(a, "trace")) {
+			trace->parent = a[1];
+			r->trace = trace;
+		} else if (i + 1 < c->argc && trace->state.at == NULL && arg_is(a, "tracestate")) {
+			trace->state = a[1];
 		} else {
 			out_syntax_error(call_out(c));
 			return false;
@@ -138,16 +144,18 @@ static void format_answer(struct out *o, const struct reply_part *parts, uint32_
 void cmd_actor_send(struct call *c)
 {
 	struct request r = { .op = REQUEST_SEND };
+	struct trace_text trace = { .parent = { 0 } };
 
-	if (read_message(c, &r) && read_options(c, &r))
+	if (read_message(c, &r) && read_options(c, &r, &trace))
 		call_actors(c, &r, 1, format_ok, (struct tag){ 0, 0 });
 }
 
 void cmd_actor_invoke(struct call *c)
 {
 	struct request r = { .op = REQUEST_CALL };
+	struct trace_text trace = { .parent = { 0 } };
 
-	if (read_message(c, &r) && read_options(c, &r))
+	if (read_message(c, &r) && read_options(c, &r, &trace))
 		call_actors(c, &r, 1, format_answer, (struct tag){ 0, 0 });
 }
 

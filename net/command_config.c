@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum setting_kind { NUMBER, SECONDS, PORT, TEXT, FIXED };
+enum setting_kind { NUMBER, MAYBE, SECONDS, PORT, TEXT, FIXED };         /* MAYBE: a number, or 0 for none */
 
 struct setting {
 	const char *name;
@@ -41,6 +41,7 @@ static const struct setting settings[] = {
 	{ "noh-max-pipeline", NUMBER, AT(max_pipeline), NULL },
 	{ "noh-max-subscriber-bytes", NUMBER, AT(max_subscriber_bytes), NULL },
 	{ "noh-max-subscriptions", NUMBER, AT(max_subscriptions), NULL },
+	{ "noh-trace-sample", MAYBE, AT(trace_sample), NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
@@ -154,7 +155,7 @@ static bool set(struct call *c, uint32_t at, bool do_it)
 
 	if (strlen(now) == value->len && memcmp(now, value->at, value->len) == 0)
 		return true;                          /* tools set what is set already */
-	if (s->kind != NUMBER && s->kind != SECONDS) {
+	if (s->kind != NUMBER && s->kind != MAYBE && s->kind != SECONDS) {
 		out_error(call_out(c), "CONFIG SET failed (possibly related to argument '%s') - can't set immutable config",
 			  shown);
 		return false;

@@ -55,6 +55,7 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "noh-max-pipeline", offsetof(noh_listen_options, max_pipeline) },
 	{ "noh-max-subscriber-bytes", offsetof(noh_listen_options, max_subscriber_bytes) },
 	{ "noh-max-subscriptions", offsetof(noh_listen_options, max_subscriptions) },
+	{ "noh-trace-sample", offsetof(noh_listen_options, trace_sample) },
 };
 
 static void set_option(struct net *n, uint32_t which, uint32_t value)
@@ -62,6 +63,7 @@ static void set_option(struct net *n, uint32_t which, uint32_t value)
 	memcpy((char *)&n->o + changeable[which].at, &value, sizeof value);
 	option_defaults(&n->o);          /* 0 means the default here as well */
 	option_limits(n);
+	n->traces.until_next = n->o.trace_sample;
 	n->sweep_ms = 0;
 }
 

@@ -210,7 +210,8 @@ void durable_tell(struct worker *w)
 		noh_actor to = e->cell ? ref_make(e->cell, e->gen) : pending_asker(s, e->msg.reply);
 		struct cell *c;
 
-		if (!ref_number(to) || (e->msg.len != FX_SPAWN && (e->msg.len & MSG_WRAPPED)))
+		if (!ref_number(to) || (e->msg.len != FX_SPAWN && (e->msg.len & MSG_WRAPPED) &&
+					((struct envelope *)e->msg.body.big)->seq))
 			continue;
 		c = cell_at(s, ref_number(to));
 		if (load_acquire(&c->mailbox.gen) == ref_gen(to))

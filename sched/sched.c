@@ -319,6 +319,7 @@ void sched_close(struct sched *s)
 		turn_free(w);
 		mem_free(w->mine.turn.topics.bytes, w->mine.turn.topics.room);
 		gate_free(w);
+		span_ring_close(&w->spans);
 		mem_free(w->mine.receivers, w->mine.receiver_room * sizeof *w->mine.receivers);
 		runq_close(&w->runq);
 		mem_free(w->mine.scratch, 0);

@@ -18,6 +18,7 @@
 #include "core/ring_hash.h"
 #include "core/slab.h"
 #include "core/topics.h"
+#include "core/trace.h"
 #include "mailbox/inbox.h"
 #include "sched/cell.h"
 #include "sched/directory.h"
@@ -121,7 +122,8 @@ enum {
 	TURN_STEP = 4096,                  /* one of several at one moment (step.h)         */
 	TURN_RECORDED = 8192,              /* of a step: it has a record                    */
 	TURN_REFUSED = 16384,              /* refusal is filled in                          */
-	TURN_TOPICS = 32768,                /* it publishes, or changes what it listens to    */
+	TURN_TOPICS = 32768,               /* it publishes, or changes what it listens to   */
+	TURN_TRACED = 65536,               /* trace is filled in (trace.h)                  */
 };
 
 struct noh_turn {
@@ -153,6 +155,8 @@ struct noh_turn {
 	uint8_t        *record;            /* prepared, not pushed; NULL: none                     */
 	uint64_t        record_seq;
 	struct msg      refusal;           /* what noh_refuse was given                            */
+	const struct trace_tail *trace;    /* of the first of its messages that has one            */
+	uint64_t        trace_began_ns;    /* when the hook was called, if that is kept            */
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
@@ -235,6 +239,7 @@ struct worker {
 	struct runq runq;
 	struct hands hands;
 	struct gate gate;
+	struct span_ring spans;
 	alignas(CACHE_LINE) struct {
 		struct inbox inbox;
 		struct park  park;
@@ -460,6 +465,7 @@ void clock_close(struct worker *w);
 
 /* pending.c. REPLY_STEP is no token: what a part of a step answers goes to the step. */
 #define REPLY_STEP (UINT64_C(1) << 32)
+#define REPLY_TRACE (UINT64_C(2) << 32)        /* nor is this: in the gate, a span that waits for the disk */
 enum { PENDING_ASK, PENDING_CALL, PENDING_THEN };
 size_t pending_size(void);
 size_t pending_link(void);

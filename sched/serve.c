@@ -7,6 +7,7 @@
  */
 #include "sched/serve.h"
 #include "sched/step.h"
+#include "sched/trace.h"
 
 #include <string.h>
 
@@ -20,6 +21,8 @@ void serve_failed(struct worker *w, int rc)
 		durable_failed(w, load_relaxed(&t->cell));
 	else if (sched_is_durable(t->sched))
 		t->due = load_relaxed(body_due(load_relaxed(&t->cell)->body));
+	if (t->so_far.flags & TURN_TRACED)
+		trace_failed(w, rc);
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to)
 			turn_answer(w, &t->msgs[i], rc);
@@ -34,6 +37,7 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 	struct noh_turn *t = &w->mine.turn;
 	struct type *ty = cell_type(w->fixed.sched, c);
 	struct effect *none;
+	uint32_t wrapped = 0;
 	int rc;
 
 	for (uint32_t i = 0; ty->durable && w->mine.read_only && i < n; i++)
@@ -42,6 +46,10 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 	if (n == 1 && (poison_refused(w, c, msgs) || (ty->durable && durable_repeated(w, c, msgs))))
 		return NOH_OK;
 	turn_begin(w, c, ty, msgs, n);
+	for (uint32_t i = 0; i < n; i++)
+		wrapped |= msgs[i].flags;
+	if (__builtin_expect(wrapped & MSG_WRAPPED, 0))
+		trace_turn_begins(w);
 	poison_note(w, c, msgs, n);
 	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
 		rc = ty->pub.on_message(t, msgs);
@@ -161,6 +169,8 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	if (__builtin_expect(ty->noted, 0) && !may_run(w, c, ty, &m, owned, slot))
 		return NULL;
 	turn_begin(w, c, ty, &m, 1);
+	if (__builtin_expect(m.flags & MSG_WRAPPED, 0))
+		trace_turn_begins(w);
 	if (!slot)
 		count_one(&t->counts->accepted, 1);
 	rc = ty->single(t, &m);
