@@ -89,7 +89,9 @@ static int set_options(noh_box *box, const noh_options *o)
 	s->memory_budget = o->memory_budget;
 	s->slow_turn_ms = o->slow_turn_ms ? o->slow_turn_ms : 100;
 	s->log = o->log;
+	s->log_line = o->log_line;
 	s->log_user = o->log_user;
+	store_relaxed(&s->log_level, o->log || o->log_line ? NOH_DEBUG : NOH_WARN);
 	s->seed = o->seed;
 	s->min_idle_ds = UINT32_MAX;
 	if (s->seed == 0 && getrandom(&s->seed, sizeof s->seed, 0) != sizeof s->seed)

@@ -17,7 +17,7 @@
  *
  * Contents    1 results and errors    2 the box      3 actor types    4 from any thread
  *             5 inside a turn         6 numbers      7 a data directory, from outside
- *             8 the network
+ *             8 the network           9 a log
  *
  * Threads     Section 4 and 6 may be called from any thread at any time between noh_start and
  *             noh_close; section 5 only by the hook that was handed the turn, until it returns.
@@ -101,6 +101,20 @@ enum { NOH_DEBUG, NOH_INFO, NOH_WARN, NOH_ERROR };
  * thread, also from several at once. */
 typedef void noh_log_fn(void *user, int level, const char *actor, const char *line);
 
+/* The same with all there is to say about it. Texts are as they were given: whoever writes them somewhere escapes
+ * them (noh_logger_write does). "" where there is none. Never a payload, a state or a secret, unless an actor's own
+ * code puts one into its line. */
+typedef struct noh_log_line {
+	int         level;
+	const char *msg;
+	const char *actor;            /* address                                                   */
+	const char *type;             /* of that actor                                             */
+	const char *msg_id;           /* of the message its turn handles, if that is recorded      */
+	const char *trace_id, *span_id;      /* of that turn                                       */
+	int         shard;            /* the worker; -1: said by another thread                    */
+} noh_log_line;
+typedef void noh_log_line_fn(void *user, const noh_log_line *line);
+
 /* All zero is a good start: NULL or a zeroed struct gives the defaults in the comments. */
 typedef struct noh_options {
 	unsigned     workers;         /* worker threads; 0: one per core of the affinity mask      */
@@ -118,6 +132,7 @@ typedef struct noh_options {
 	bool         no_uring;        /* plain file calls even where io_uring works                */
 	noh_log_fn  *log;             /* NULL: stderr, from NOH_WARN up                            */
 	void        *log_user;
+	noh_log_line_fn *log_line;    /* instead of log, if given; log_user is its user, too       */
 } noh_options;
 
 /* Make a box; no thread runs yet. With a data directory it locks it and reads what the last run left in the
@@ -136,6 +151,13 @@ NOH_API int noh_stop(noh_box *box, uint32_t timeout_ms);
 
 /* Free everything. Stops first, at once, if need be. No other thread may be inside the box. */
 NOH_API void noh_close(noh_box *box);
+
+/* What is logged: "info", or "info counter=debug orders=error": the least level of all types but those that have
+ * their own. Levels: debug, info, warn, error. All that was set before is replaced. Any thread, any time after
+ * noh_register; at first all is logged (to stderr: from warn up). A line below its level costs a comparison.
+ * NOH_OK, NOH_EINVAL, NOH_ENOTYPE; then nothing has changed. */
+NOH_API int noh_set_log_level(noh_box *box, const char *levels);
+NOH_API int noh_get_log_level(noh_box *box, char *levels, size_t size);   /* as above; cut to size */
 
 /* ── 3 actor types ───────────────────────────────────────────────────────────────────────────*/
 
@@ -828,6 +850,43 @@ typedef struct noh_net_stats {
 	uint64_t pushes_dropped;          /* not written: their worker was stuck, or no memory      */
 } noh_net_stats;
 NOH_API int noh_get_net_stats(noh_box *box, noh_net_stats *stats);
+
+/* ── 9 a log ─────────────────────────────────────────────────────────────────────────────────
+ * Lines to a file or pipe without ever waiting for it: they go into a bounded ring, a thread of the logger's own
+ * writes them. If that cannot keep up, lines are lost, counted, and the count is told. Of lines that are alike but
+ * for their numbers ten a second are written, then fewer and fewer, with how many were left out; more than 2000
+ * lines of any kind within a second are not.
+ *
+ *	noh_logger *logger;
+ *	noh_logger_open(&logger, NULL);                                     to stderr
+ *	noh_open(&box, &(noh_options){ .log_line = noh_logger_write, .log_user = logger });
+ *
+ * One line per event. Text: time, level, actor, message, and what else is known as key=value. JSON: an object with
+ * time, level, msg, actor, type, msg_id, trace_id, span_id, shard, repeated; without those that are empty. No field can
+ * end its line or hide in it: control bytes are escaped, and each field has its longest length. */
+typedef struct noh_logger noh_logger;
+typedef struct noh_logger_options {
+	int  fd;                              /* 0: stderr                                          */
+	bool json;
+	bool journal;                         /* a priority in front, <3>, and no time: for systemd's journal */
+} noh_logger_options;
+NOH_API int noh_logger_open(noh_logger **logger, const noh_logger_options *options);   /* or NOH_ENOMEM, NOH_ESYSTEM */
+NOH_API void noh_logger_write(void *logger, const noh_log_line *line);      /* any thread; never blocks */
+NOH_API int noh_logger_flush(noh_logger *logger, uint32_t timeout_ms);      /* blocks; NOH_OK, NOH_ETIMEOUT */
+
+/* Write what is there, at most timeout_ms; nobody may use it any more, or the memory of a thread that hangs in write(2)
+ * is left behind. */
+NOH_API void noh_logger_close(noh_logger *logger, uint32_t timeout_ms);
+
+/* Is this file the one systemd's journal reads from ($JOURNAL_STREAM)? */
+NOH_API bool noh_logger_is_journal(int fd);
+
+typedef struct noh_logger_stats {
+	uint64_t written;                     /* lines                                              */
+	uint64_t left_out;                    /* alike, or too many                                 */
+	uint64_t lost;                        /* there was no room                                  */
+} noh_logger_stats;
+NOH_API void noh_get_logger_stats(noh_logger *logger, noh_logger_stats *stats);
 
 #ifdef __cplusplus
 }

@@ -190,8 +190,8 @@ static void remember_key(struct worker *w, struct cell *c)
 	    disk->idem_put(disk->arg, noh_address(t), strlen(noh_address(t)), body_hash(c),
 			   envelope_key(env, t->msgs[0].len), env->key_len, t->key_part, t->key_part_len,
 			   t->due) != NOH_OK)
-		sched_logf(t->sched, NOH_ERROR, noh_address(t), "no memory for an idempotency key: a retry "
-			   "within the next minute may be handled twice");
+		turn_logf(t, NOH_ERROR, "no memory for an idempotency key: a retry "
+			  "within the next minute may be handled twice");
 	mem_free(t->key_part, t->key_part_len);
 	t->key_part = NULL;
 }

@@ -29,20 +29,6 @@ void sched_set_reading(bool yes)
 	reading = yes;
 }
 
-void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	if (s->log)
-		s->log(s->log_user, level, actor, line);
-	else if (level >= NOH_WARN)
-		fprintf(stderr, "noh: %s%s%s\n", actor, *actor ? ": " : "", line);
-}
-
 struct type *sched_find_type(struct sched *s, const char *name, size_t len)
 {
 	for (uint32_t i = 0; i < s->type_count; i++)

@@ -63,6 +63,7 @@ struct type {
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
 	atomic_u64 at_start;           /* how many existed then                                    */
+	atomic_u32 log_level;          /* plus 1; 0: the box's                                     */
 };
 
 struct type_counts {
@@ -328,7 +329,9 @@ struct sched {
 	uint64_t             memory_budget;    /* of the whole box; 0: no limit                    */
 	struct sched_memory  memory;
 	noh_log_fn          *log;
+	noh_log_line_fn     *log_line;         /* instead of log                                   */
 	void                *log_user;
+	atomic_u32           log_level;        /* of types without one of their own                */
 
 	struct type        **types;
 	uint32_t             type_count;
@@ -383,8 +386,6 @@ uint64_t sched_bytes(struct sched *s);         /* of actors; budget.c */
 void sched_weigh(struct sched *s, uint64_t now_ms);    /* how much actors may take now; budget.c */
 uint64_t sched_actors(struct sched *s);
 uint64_t sched_sum(struct sched *s, size_t port_offset);    /* of a counter in all ports */
-void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
-	NOH_PRINTF(4, 5);
 int type_check_kind(const struct type *t, uint32_t kind);   /* may others send it? NOH_EKIND */
 struct type *sched_find_type(struct sched *s, const char *name, size_t len);
 void sched_enqueue(struct port *p, struct cell *c);     /* it is BUSY: let it run */
@@ -399,6 +400,10 @@ int  sched_resolve(struct port *p, const char *address, size_t len, struct cell 
  * if so. */
 struct named;
 int  sched_resolve_named(struct port *p, const struct named *who, struct cell **cell, uint32_t *gen, bool *claim);
+
+/* log.c: a line about an actor ("": none in particular); the same by its turn, with its message and trace */
+void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...) NOH_PRINTF(4, 5);
+void turn_logf(noh_turn *t, int level, const char *format, ...) NOH_PRINTF(3, 4);
 
 /* durable.c */
 void sched_durable(struct sched *s, uint64_t epoch);   /* the journal says so */

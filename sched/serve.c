@@ -28,8 +28,8 @@ void serve_failed(struct worker *w, int rc)
 			turn_answer(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
 	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
-		sched_logf(t->sched, NOH_WARN, noh_address(t), "turn failed: %s",
-			   t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
+		turn_logf(t, NOH_WARN, "turn failed: %s",
+			  t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 }
 
 int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry)
