@@ -50,6 +50,7 @@ struct noh_logger {
 	alignas(CACHE_LINE) struct {
 		atomic_u64 tail;
 		atomic_u64 lost;
+		atomic_u32 json;
 		atomic_u32 ending;
 		atomic_u32 flushing;             /* how many wait for `done` */
 		atomic_u32 event;                /* the writer sleeps on it  */
@@ -142,7 +143,7 @@ static void say(void *user, const struct log_entry *e, uint64_t repeated)
 	noh_logger *l = user;
 	const noh_log_line line = { e->level, e->msg, e->actor, e->type, e->msg_id, e->trace_id, e->span_id, e->shard };
 	char text[LOG_LINE_MAX];
-	size_t n = log_text(text, &line, l->fixed.o.json ? LOG_JSON : LOG_TEXT, l->fixed.o.journal,
+	size_t n = log_text(text, &line, load_relaxed(&l->shared.json) ? LOG_JSON : LOG_TEXT, l->fixed.o.journal,
 			    e->wall_ms ? e->wall_ms : clock_wall_ms(&l->fixed.clock), repeated);
 
 	if (write_all(l->fixed.o.fd, text, n))
@@ -254,6 +255,7 @@ int noh_logger_open(noh_logger **logger, const noh_logger_options *o)
 	}
 	if (o)
 		l->fixed.o = *o;
+	store_relaxed(&l->shared.json, l->fixed.o.json);
 	if (l->fixed.o.fd == 0)
 		l->fixed.o.fd = STDERR_FILENO;
 	clock_real(&l->fixed.clock);
@@ -266,6 +268,11 @@ int noh_logger_open(noh_logger **logger, const noh_logger_options *o)
 	}
 	*logger = l;
 	return NOH_OK;
+}
+
+void noh_logger_set_json(noh_logger *l, bool json)
+{
+	store_relaxed(&l->shared.json, json);
 }
 
 int noh_logger_flush(noh_logger *l, uint32_t timeout_ms)

@@ -882,6 +882,7 @@ typedef struct noh_logger_options {
 } noh_logger_options;
 NOH_API int noh_logger_open(noh_logger **logger, const noh_logger_options *options);   /* or NOH_ENOMEM, NOH_ESYSTEM */
 NOH_API void noh_logger_write(void *logger, const noh_log_line *line);      /* any thread; never blocks */
+NOH_API void noh_logger_set_json(noh_logger *logger, bool json);            /* from now on; any thread */
 NOH_API int noh_logger_flush(noh_logger *logger, uint32_t timeout_ms);      /* blocks; NOH_OK, NOH_ETIMEOUT */
 
 /* Write what is there, at most timeout_ms; nobody may use it any more, or the memory of a thread that hangs in write(2)

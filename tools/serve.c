@@ -39,6 +39,8 @@ static int failed(int rc)
 
 	fprintf(stderr, "noh serve: %s%s\n", why,
 		strstr(why, "(HTTP)") ? "; --http-port takes another one, or 0 for none" : "");
+	if (rc == NOH_ENOTYPE)
+		return CLI_USAGE;                /* a setting names a type that there is not */
 	return rc == NOH_EINUSE || rc == NOH_ENOSPC || rc == NOH_ENOMEM ? CLI_TEMPORARY : CLI_FAILED;
 }
 
@@ -103,8 +105,8 @@ static int open_box(struct server *s)
 		.idem_ms = settings_number(set, SET_IDEM_KEEP),
 		.idem_bytes = settings_number(set, SET_IDEM_BYTES),
 		.no_uring = strcmp(settings_text(set, SET_IO), "epoll") == 0,
-		.log = server_log,
-		.log_user = &s->log,
+		.log_line = noh_logger_write,
+		.log_user = s->log.logger,
 	};
 	snprintf(head, sizeof head, "%s/noh.dir", settings_text(set, SET_DIR));
 	s->fresh = access(head, F_OK) != 0;
@@ -200,6 +202,7 @@ static int start_listening(struct server *s)
 		.idle_ms = (uint32_t)settings_number(set, SET_IDLE),
 		.call_ms = (uint32_t)settings_number(set, SET_CALL),
 		.durability = strcmp(settings_text(set, SET_DURABILITY), "memory") == 0 ? NOH_MEMORY : NOH_DISK,
+		.trace_sample = (uint32_t)settings_number(set, SET_TRACE_SAMPLE),
 		.may_shutdown = settings_number(set, SET_SHUTDOWN),
 		.on_shutdown = on_shutdown,
 		.info = s->info,
@@ -221,6 +224,8 @@ static int start_box(struct server *s)
 	if (rc == NOH_OK)
 		rc = register_type(s, noh_inventory_type());
 	if (rc == NOH_OK)
+		rc = server_log_open(s);         /* again: the levels of types, which there are by now */
+	if (rc == NOH_OK)
 		rc = start_listening(s);
 	if (rc == NOH_OK)
 		rc = server_apply_accounts(s);   /* before the first connection is served */
@@ -240,8 +245,11 @@ static int serve(struct server *s)
 {
 	char why[1024];
 
-	server_log_open(s);
-	server_take_signals();
+	server_take_signals();                   /* before there are threads */
+	int rc = server_log_open(s);
+
+	if (rc != NOH_OK)
+		return failed(rc);
 	fit_connections(s);
 	accounts_path(&s->settings, s->users, sizeof s->users);
 	if (!server_read_accounts(s, why, sizeof why)) {
@@ -279,6 +287,7 @@ int serve_main(int argc, char **argv)
 	}
 	if (s.settings.errors == 0 && settings_load(&s.settings, environ))
 		code = serve(&s);
+	server_log_close(&s);
 	accounts_free(&s.accounts);
 	settings_free(&s.settings);
 	return code;

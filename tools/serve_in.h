@@ -2,7 +2,7 @@
  * serve_say.c (banner, log, service manager).
  *
  * Owns     the box, the settings in effect, the accounts in effect.
- * Threads  the main thread; server_log alone is called by any.
+ * Threads  the main thread.
  */
 #ifndef NOH_TOOLS_SERVE_IN_H
 #define NOH_TOOLS_SERVE_IN_H
@@ -11,7 +11,6 @@
 #include "tools/accounts.h"
 #include "tools/settings.h"
 
-#include <stdatomic.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -34,7 +33,7 @@ struct server {
 	} mark;
 
 	struct server_log {
-		_Atomic int level;
+		noh_logger *logger;
 		bool        json;
 		bool        journal;         /* stderr is systemd's journal: <3> instead of times */
 	} log;
@@ -52,8 +51,8 @@ int  server_apply_accounts(struct server *s);            /* noh_set_accounts */
 int  server_run(struct server *s);
 
 /* ── serve_say.c ── */
-void server_log_open(struct server *s);
-noh_log_fn server_log;                                   /* user: struct server_log */
+int  server_log_open(struct server *s);                  /* and again, after a reload */
+void server_log_close(struct server *s);
 /* A line that is always told, whatever the level. */
 void server_say(struct server *s, int level, const char *format, ...) NOH_PRINTF(3, 4);
 void server_banner(struct server *s);

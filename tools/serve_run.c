@@ -138,7 +138,8 @@ static void watch_accounts(struct server *s)
 
 static bool same_value(const struct setting *t, const struct setting_value *a, const struct setting_value *b)
 {
-	bool text = t->type == SETTING_TEXT || t->type == SETTING_PATH || t->type == SETTING_ADDRESS;
+	bool text = t->type == SETTING_TEXT || t->type == SETTING_PATH || t->type == SETTING_ADDRESS ||
+		    t->type == SETTING_LEVELS;
 
 	return text ? strcmp(a->text, b->text) == 0 : a->number == b->number;
 }
@@ -186,7 +187,8 @@ static void reload(struct server *s)
 	} else {
 		if (take_over(s, &fresh) == 0)
 			server_say(s, NOH_INFO, "settings read again: nothing has changed");
-		server_log_open(s);
+		if (server_log_open(s) != NOH_OK)
+			server_say(s, NOH_ERROR, "log.types: %s; the levels stay as they were", noh_why());
 		accounts_path(&s->settings, s->users, sizeof s->users);
 		take_over_accounts(s);
 	}
@@ -247,6 +249,7 @@ static int died(struct server *s)
 		   "(noh verify %s checks the directory)", noh_why(), settings_text(&s->settings, SET_DIR));
 	server_notify("STATUS=the disk failed");
 	fflush(NULL);
+	(void)noh_logger_flush(s->log.logger, 2000);
 	_exit(CLI_FAILED);
 }
 

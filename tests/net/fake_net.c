@@ -245,6 +245,24 @@ void net_shutdown(struct net *n)
 }
 
 /* ── the box ──────────────────────────────────────────────────────────────────────────────────── */
+static char log_level[64] = "info";
+
+int noh_set_log_level(noh_box *box, const char *levels)
+{
+	(void)box;
+	if (strcmp(levels, "loud") == 0)
+		return NOH_EINVAL;
+	snprintf(log_level, sizeof log_level, "%s", levels);
+	return NOH_OK;
+}
+
+int noh_get_log_level(noh_box *box, char *levels, size_t size)
+{
+	(void)box;
+	snprintf(levels, size, "%s", log_level);
+	return NOH_OK;
+}
+
 int noh_get_stats(noh_box *box, noh_box_stats *stats)
 {
 	(void)box;
