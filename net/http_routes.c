@@ -8,6 +8,7 @@
 const struct http_route http_routes[] = {
 	{ "/healthz", "GET HEAD", SESSION_NOBODY, false, http_healthz, "healthz" },
 	{ "/readyz", "GET HEAD", SESSION_NOBODY, false, http_readyz, "readyz" },
+	{ "/trace", "GET HEAD", NOH_DEVELOPER, false, http_trace, "traceShow" },
 	{ .path = NULL },
 };
 
