@@ -44,24 +44,18 @@ static bool may_look(noh_box *box)
 	return load_acquire(&box->phase) != BOX_OPEN && box->sched.workers;
 }
 
-/* Each piece knows something that the others do not. */
+/* Each piece knows something that the others do not; of an instant that two workers have seen the first counts. */
 static void join(struct span *to, const struct span *piece)
 {
-	if (piece->turn) {
-		struct span own = *to;
+	const struct span other = piece->turn ? *to : *piece;
 
+	if (piece->turn)
 		*to = *piece;
-		for (int i = 0; i < SPAN_STAMPS; i++)
-			if (own.at_ns[i])
-				to->at_ns[i] = own.at_ns[i];
-		to->parent = piece->parent ? piece->parent : own.parent;
-		return;
-	}
 	for (int i = 0; i < SPAN_STAMPS; i++)
-		if (piece->at_ns[i] && !to->at_ns[i])
-			to->at_ns[i] = piece->at_ns[i];
-	if (piece->parent)
-		to->parent = piece->parent;
+		if (other.at_ns[i] && (!to->at_ns[i] || other.at_ns[i] < to->at_ns[i]))
+			to->at_ns[i] = other.at_ns[i];
+	if (other.parent)
+		to->parent = other.parent;
 }
 
 static uint64_t first_ns(const struct span *s)

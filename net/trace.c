@@ -84,6 +84,7 @@ void net_trace_left(struct net *n)
 		}
 		s.at_ns[SPAN_RECEIVED] = t->received_ns;
 		s.at_ns[SPAN_ANSWERED] = now;
+		s.at_ns[SPAN_ON_DISK] = t->due ? now : 0;        /* unless its own worker has seen that before */
 		span_put(n->traces.spans, &s);
 	}
 	n->traces.count = kept;
