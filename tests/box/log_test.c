@@ -24,15 +24,16 @@ static const noh_type shy_type = { .name = "shy", .on_message = talker_message, 
 /* ── lines, kept ── */
 
 static struct seen { int level; char msg[128], actor[64], type[32], msg_id[64], trace_id[40], span_id[24]; int shard; } seen[64];
-static atomic_u32 count;
+static atomic_u32 count;                 /* whoever has seen it sees the lines */
 
 static void see(void *user, const noh_log_line *l)
 {
-	uint32_t i = add_acq_rel(&count, 1);
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uint32_t i;
 
 	(void)user;
-	if (i >= 64)
-		return;
+	pthread_mutex_lock(&lock);
+	i = load_relaxed(&count) % 64;
 	seen[i].level = l->level;
 	seen[i].shard = l->shard;
 	snprintf(seen[i].msg, sizeof seen[i].msg, "%s", l->msg);
@@ -41,6 +42,8 @@ static void see(void *user, const noh_log_line *l)
 	snprintf(seen[i].msg_id, sizeof seen[i].msg_id, "%s", l->msg_id);
 	snprintf(seen[i].trace_id, sizeof seen[i].trace_id, "%s", l->trace_id);
 	snprintf(seen[i].span_id, sizeof seen[i].span_id, "%s", l->span_id);
+	store_seq_cst(&count, load_relaxed(&count) + 1);
+	pthread_mutex_unlock(&lock);
 }
 
 static noh_box *watched(const noh_options *more)
