@@ -85,6 +85,8 @@ static void on_head(struct net *n, struct conn *c, const char *bytes)
 		return;
 	}
 	c->session.proto = proto_of(r, bytes);
+	if (q.method.at[0] == 'G' || q.method.at[0] == 'H')
+		http_drop_body(r);                       /* of GET and HEAD: it means nothing */
 	if (r->expects)
 		go_on(n, c);
 }
@@ -106,7 +108,7 @@ static bool on_request(struct net *n, struct conn *c, const char *bytes)
 		return false;
 	}
 	count_one(&n->shown.counts.commands, 1);
-	count_one(&n->http_calls[c->http.route - http_routes], 1);
+	count_one(&n->http_calls[c->http.route - n->server->routes], 1);
 	if (c->http.reader.close)
 		end_after(c, false);
 	conn_after(n, c);

@@ -18,7 +18,7 @@ static int help(void)
 {
 	printf("usage: noh serve [options]\n\n"
 	       "Counters and inventory for every Redis client: INCR, GET, SET, INV.RESERVE ... An answer means that it is\n"
-	       "on disk. redis-cli -p 7411 is enough to try it.\n\n");
+	       "on disk. redis-cli -p 7411 is enough to try it; for HTTP, curl http://localhost:5012/readyz.\n\n");
 	settings_print_help();
 	printf("\nEvery option is a setting of the configuration file and of the environment, too: noh config show.\n"
 	       "Signals: SIGTERM, Ctrl-C finish what was begun and stop; a second one ends at once; SIGHUP reads settings\n"
@@ -223,6 +223,8 @@ static int start_box(struct server *s)
 	rc = register_type(s, noh_counter_type());
 	if (rc == NOH_OK)
 		rc = register_type(s, noh_inventory_type());
+	if (rc == NOH_OK)
+		rc = register_type(s, noh_later_type());
 	if (rc == NOH_OK)
 		rc = server_log_open(s);         /* again: the levels of types, which there are by now */
 	if (rc == NOH_OK)
