@@ -72,6 +72,8 @@ static void copy_text(char *to, size_t size, const char *from)
 	if (n)
 		memcpy(to, from, n);
 	to[n] = 0;
+	if (n == size - 1 && from[n])
+		memcpy(to + n - 3, "...", 3);    /* there was more */
 }
 
 static void fill(struct log_entry *e, const noh_log_line *line, uint64_t wall_ms)
