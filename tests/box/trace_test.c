@@ -104,7 +104,7 @@ static const noh_span *of(const char *actor, uint32_t kind)
 	for (uint32_t i = 0; i < shown.n; i++)
 		if (strcmp(shown.actors[i], actor) == 0 && shown.list[i].kind == kind)
 			return &shown.list[i];
-	EXPECT(!"this span is missing");
+	test_failed(__FILE__, __LINE__, "there is no span of %s, kind %u", actor, kind);
 	return &none;
 }
 
