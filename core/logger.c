@@ -31,6 +31,8 @@
 
 #define LINES 1024                       /* a power of two */
 
+enum { GOING, OVER, LEFT_ALONE };        /* the writer has ended; its owner has not waited for that */
+
 struct log_slot {
 	atomic_u64       turn;
 	struct log_entry entry;          /* plain memory, guarded by turn */
@@ -52,6 +54,7 @@ struct noh_logger {
 		atomic_u64 lost;
 		atomic_u32 json;
 		atomic_u32 ending;
+		atomic_u32 fate;                 /* GOING; then who comes second frees it */
 		atomic_u32 flushing;             /* how many wait for `done` */
 		atomic_u32 event;                /* the writer sleeps on it  */
 	} shared;
@@ -200,6 +203,19 @@ static uint64_t now_ms_of(const noh_logger *l)
 	return clock_now_ns(&l->fixed.clock) / 1000000u;
 }
 
+static void free_logger(noh_logger *l)
+{
+	mem_free(l->fixed.slots, LINES * sizeof *l->fixed.slots);
+	mem_free(l, sizeof *l);
+}
+
+static void *end_writer(noh_logger *l)
+{
+	if (swap_acq_rel(&l->shared.fate, OVER) == LEFT_ALONE)
+		free_logger(l);
+	return NULL;
+}
+
 static void *write_lines(void *arg)
 {
 	noh_logger *l = arg;
@@ -217,7 +233,7 @@ static void *write_lines(void *arg)
 			futex_wake_all(&l->shown.done_event);
 		}
 		if (ending)
-			return NULL;
+			return end_writer(l);
 		sleep_until(l, next, now_ms_of(l));
 	}
 }
@@ -237,12 +253,6 @@ static int start(noh_logger *l)
 	if (rc == 0)
 		(void)pthread_setname_np(l->fixed.thread, "noh-log");
 	return rc;
-}
-
-static void free_logger(noh_logger *l)
-{
-	mem_free(l->fixed.slots, LINES * sizeof *l->fixed.slots);
-	mem_free(l, sizeof *l);
 }
 
 int noh_logger_open(noh_logger **logger, const noh_logger_options *o)
@@ -303,6 +313,7 @@ int noh_logger_flush(noh_logger *l, uint32_t timeout_ms)
 void noh_logger_close(noh_logger *l, uint32_t timeout_ms)
 {
 	struct timespec until;
+	pthread_t thread;
 
 	if (!l)
 		return;
@@ -315,10 +326,14 @@ void noh_logger_close(noh_logger *l, uint32_t timeout_ms)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
-	if (pthread_timedjoin_np(l->fixed.thread, NULL, &until) == 0)
+	thread = l->fixed.thread;
+	if (pthread_timedjoin_np(thread, NULL, &until) == 0) {
 		free_logger(l);
-	else
-		pthread_detach(l->fixed.thread);         /* it hangs in write(2), with this memory */
+		return;
+	}
+	if (swap_acq_rel(&l->shared.fate, LEFT_ALONE) == OVER)   /* else it hangs in write(2), and frees it if it ever ends */
+		free_logger(l);
+	pthread_detach(thread);
 }
 
 bool noh_logger_is_journal(int fd)

@@ -885,8 +885,8 @@ NOH_API void noh_logger_write(void *logger, const noh_log_line *line);      /* a
 NOH_API void noh_logger_set_json(noh_logger *logger, bool json);            /* from now on; any thread */
 NOH_API int noh_logger_flush(noh_logger *logger, uint32_t timeout_ms);      /* blocks; NOH_OK, NOH_ETIMEOUT */
 
-/* Write what is there, at most timeout_ms; nobody may use it any more, or the memory of a thread that hangs in write(2)
- * is left behind. */
+/* Write what is there, at most timeout_ms; a thread that hangs in write(2) longer is left to itself. Nobody else may
+ * use the logger any more. */
 NOH_API void noh_logger_close(noh_logger *logger, uint32_t timeout_ms);
 
 /* Is this file the one systemd's journal reads from ($JOURNAL_STREAM)? */

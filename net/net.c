@@ -42,7 +42,7 @@ bool net_open(struct server *s, uint32_t worker)
 	n->awaits = s->door.awaits(s->door.box, worker);
 	n->epoch = s->door.epoch(s->door.box, worker);
 	n->traces.spans = s->door.spans(s->door.box, worker);
-	n->traces.until_next = n->o.trace_sample;
+	net_trace_every(n, n->o.trace_sample);
 	store_relaxed(n->awaits, UINT64_MAX);
 	store_relaxed(&n->shown.idle, 1);
 	n->now_ms = s->door.now_ns(s->door.box) / 1000000u;

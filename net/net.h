@@ -214,7 +214,8 @@ struct traced {
 struct net_traces {
 	struct span_ring *spans;           /* the worker's                                          */
 	uint32_t          count;
-	uint32_t          until_next;      /* requests until the next that is sampled; 0: none are  */
+	uint32_t          every;           /* of so many requests one is sampled; 0: none           */
+	uint32_t          until_next;
 	struct traced     list[TRACED_MOST];
 };
 
@@ -346,6 +347,7 @@ void request_abandon(struct net *n, struct conn *c);
 #define TRACE_BYTES ((TRACE_STATE_MAX + 7) / 8 * 8 + sizeof(struct trace_tail))
 /* The trace of a request that takes this slot, in net.bytes, where there is room for TRACE_BYTES; NULL: it has none. */
 const struct trace_tail *net_trace(struct net *n, const struct request *r, uint32_t slot);
+void net_trace_every(struct net *n, uint32_t requests);
 void net_trace_replied(struct net *n, uint32_t slot, uint64_t due);
 void net_trace_left(struct net *n);                    /* what may leave has left               */
 

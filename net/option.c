@@ -72,7 +72,7 @@ static void set_option(struct net *n, uint32_t which, uint32_t value)
 	memcpy((char *)&n->o + changeable[which].at, &value, sizeof value);
 	option_defaults(&n->o);          /* 0 means the default here as well */
 	option_limits(n);
-	n->traces.until_next = n->o.trace_sample;
+	net_trace_every(n, n->o.trace_sample);
 	n->sweep_ms = 0;
 }
 

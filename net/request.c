@@ -338,7 +338,7 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 	a->named = (uint8_t)r->type;
 	a->final = false;
 	a->trace = NULL;
-	if (__builtin_expect(r->trace || n->traces.until_next, 0))
+	if (__builtin_expect(r->trace || (n->traces.every && --n->traces.until_next == 0), 0))
 		a->trace = net_trace(n, r, number);
 	if (small < r->len)
 		request_deliver(n);

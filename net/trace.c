@@ -11,14 +11,19 @@ static uint64_t now_ns(struct net *n)
 	return n->server->door.now_ns(n->server->door.box);
 }
 
-/* Every so many requests one that nobody traces is. */
+/* The turn of one that nobody traces has come. */
 static bool sampled(struct net *n, struct trace *t)
 {
-	if (n->traces.until_next == 0 || --n->traces.until_next != 0)
+	if (n->traces.every == 0 || n->traces.until_next != 0)
 		return false;
-	n->traces.until_next = n->o.trace_sample;
+	n->traces.until_next = n->traces.every;
 	trace_begin(t, &n->traces.spans->mine.seed);
 	return true;
+}
+
+void net_trace_every(struct net *n, uint32_t requests)
+{
+	n->traces.every = n->traces.until_next = requests;
 }
 
 /* Its reply is what the client waits for: of one of several keys, that of all of them. Of too many at once some are
