@@ -15,6 +15,7 @@
  *	noh_stop(box, 5000);
  *	noh_close(box);
  *
+ * Beside it   noh_actors.h: counters, inventory; noh_json.h: JSON for hooks
  * Contents    1 results and errors    2 the box      3 actor types    4 from any thread
  *             5 inside a turn         6 numbers      7 a data directory, from outside
  *             8 the network           9 a log
@@ -149,6 +150,18 @@ NOH_API int noh_start(noh_box *box);
  * counted, and NOH_ETIMEOUT is returned. A box that was stopped can only be closed. */
 NOH_API int noh_stop(noh_box *box, uint32_t timeout_ms);
 
+/* Change these two of its options while it runs; zero means what it means there. With less memory the coldest
+ * actors go back to storage from now on; the journal and the workers' buffers stay as they were made. Threads:
+ * any, one at a time. */
+NOH_API int noh_set_memory_budget(noh_box *box, uint64_t bytes);
+NOH_API int noh_set_slow_turn(noh_box *box, uint32_t ms);
+
+/* Are the workers alive? Wakes them all, and says how long ago the one that lags most was last seen to have gone
+ * round: in the call before, if all is well. So call it again and again, some seconds apart; a worker inside one
+ * long turn, or one call of the system that does not come back, makes it grow. worker (or NULL): which one.
+ * NOH_OK, NOH_ESTOPPED. Threads: any, one at a time. Never blocks. */
+NOH_API int noh_pulse(noh_box *box, uint64_t *silent_ms, unsigned *worker);
+
 /* Free everything. Stops first, at once, if need be. No other thread may be inside the box. */
 NOH_API void noh_close(noh_box *box);
 
@@ -231,6 +244,37 @@ typedef struct noh_topic {
 	uint32_t    kind;
 } noh_topic;
 
+/* JSON: over HTTP a message comes as {"message_type": "incr", "message": {"by": 5}}, and its answer goes as an object.
+ * A type whose bodies are not JSON themselves says with two hooks how one is made of the other. They run on any
+ * thread, outside of turns, and know nothing of the actor; noh_json.h has what they need, any other library will do.
+ *
+ * from_json   NOH_OK; NOH_EKIND: there is no such message; NOH_EINVAL: it is none of this kind, and `why` (or, if that is
+ *             empty, noh_why) says what must be different; NOH_ETOOBIG: room is not enough for len, call again
+ * to_json     NOH_OK: json_len bytes are one JSON object; if that is more than room, it is called again with as much.
+ *             Below zero: it is shown as if there were no hook
+ * Without from_json the text of the message is the body, as it came, and message_type is the name of a kind (of a type
+ * without names: its number). Without to_json an answer that is a JSON object is passed on as it is, any other JSON is
+ * {"value": ...}, other text {"text": "..."}, other bytes {"base64": "..."}; none is {}. */
+typedef struct noh_json_message {
+	const char *type;              /* message_type                                           */
+	const char *json;              /* the message: an object, checked: see noh_json.h        */
+	size_t      json_len;
+	uint32_t    kind;              /* to be set; as it comes: the kind of that name, or UINT32_MAX */
+	void       *body;              /* to be filled; aligned to 8                             */
+	size_t      room;              /* bytes; at least 256                                    */
+	size_t      len;               /* to be set                                              */
+	char        why[200];
+} noh_json_message;
+typedef struct noh_json_reply {
+	uint32_t    kind;
+	int         status;            /* NOH_OK or NOH_REFUSED                                  */
+	const void *body;
+	size_t      len;
+	char       *json;              /* to be filled                                           */
+	size_t      room;
+	size_t      json_len;          /* to be set                                              */
+} noh_json_reply;
+
 /* A turn is a transaction: what a hook changes (state, key-value part), sends, schedules and
  * answers takes effect when it returns NOH_OK, all together, and not at all when it returns
  * anything below zero. Then whoever waits for the answer gets NOH_EFAILED (or the returned
@@ -268,13 +312,24 @@ typedef struct noh_type {
 
 	const noh_topic *topics;           /* subscribed to while active; kept; may be NULL      */
 	uint32_t        topic_count;       /* at most 1024                                       */
+
+	int           (*from_json)(void *user, noh_json_message *message);   /* both may be NULL */
+	int           (*to_json)(void *user, noh_json_reply *reply);
 } noh_type;
 
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
 NOH_API int noh_register(noh_box *box, const noh_type *type);
 
+/* Another idle time for a registered type, also while the box runs; 0 and NOH_NEVER as in noh_type. It counts
+ * for actors that idle already. NOH_OK, NOH_ENOTYPE. Threads: any, one at a time. */
+NOH_API int noh_set_idle_timeout(noh_box *box, const char *type, uint32_t idle_timeout_ms);
+
 /* The number of the message kind of this name; the type has a table of kinds. Any thread. NOH_ENOTYPE, NOH_EKIND. */
 NOH_API int noh_kind_number(noh_box *box, const char *type, const char *name);
+
+/* The type of this name as it was registered, defaults filled in; valid as long as the box. Any thread, after noh_start.
+ * NULL: there is none. */
+NOH_API const noh_type *noh_find_type(noh_box *box, const char *name);
 
 /* ── 4 from any thread ───────────────────────────────────────────────────────────────────────
  * Addresses are "type:id", split at the first colon ("type/id" means the same if there is no
@@ -414,6 +469,9 @@ typedef struct noh_status {
 				     be in the journal alone                        */
 	uint32_t mailbox_size;    /* waiting messages                               */
 	uint64_t idle_ms;         /* since its last turn, to 100 ms                 */
+	uint64_t last_ms;         /* of its last turn, or its activation: wall clock, to 100 ms; 0: not active */
+	uint64_t activated_ms;    /* wall clock, to 100 ms; 0: not active, or not known: only a box that
+				     listens on HTTP keeps it                       */
 } noh_status;
 
 /* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. This,
@@ -428,6 +486,9 @@ typedef struct noh_entry {
 	char      address[256];
 	noh_actor ref;
 	noh_life  life;
+	bool      exists;         /* these: as in noh_status                        */
+	uint32_t  mailbox_size;
+	uint64_t  last_ms, activated_ms;
 } noh_entry;
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
 		     size_t *count);
@@ -596,11 +657,13 @@ NOH_API bool noh_trace(noh_turn *turn, noh_trace_context *trace);
  * Counters only grow. They are exact once the box is quiet, and close while it runs. */
 typedef struct noh_worker_stats {
 	uint64_t turns, messages, steals, stolen_actors, parks, wakeups, passes, slow_turns;
+	uint64_t stuck_ms;            /* in one turn, so long; 0: it is not. Of the sum: the longest */
 } noh_worker_stats;
 
 typedef struct noh_box_stats {
 	unsigned workers;
 	uint64_t actors;              /* active now                                  */
+	uint64_t capacity;            /* at most                                     */
 	uint64_t actors_peak_bytes;   /* the most memory actors ever took            */
 	uint64_t actor_bytes;         /* memory of actors now, with all they keep    */
 	uint64_t stored;              /* actors in storage                           */
@@ -822,6 +885,8 @@ typedef struct noh_listen_options {
 					     0: 30 000                                              */
 	uint32_t    idle_ms;              /* of one that says nothing at all; 0: never              */
 	uint32_t    call_ms;              /* until a command is answered TIMEOUT; 0: 30 000         */
+	uint32_t    stop_ms;              /* while the box stops: of a client that takes none of its answers,
+					     then it is cut; 0: 1000                                */
 	uint32_t    http_max_header_bytes;/* of a request's line and fields; 0: 16 KiB              */
 	uint32_t    http_max_headers;     /* 0: 100                                                 */
 	uint32_t    http_max_body_bytes;  /* 0: 2 MiB                                               */
@@ -834,6 +899,10 @@ typedef struct noh_listen_options {
 					     0: none is                                             */
 	bool        may_shutdown;         /* SHUTDOWN calls on_shutdown                             */
 	void      (*on_shutdown)(void *user);
+	/* CONFIG RELOAD: somebody wants the program to read its settings again. A worker calls it: it must not
+	 * block. noh_reloaded answers, from any thread. NULL: the program has none.             */
+	void      (*on_reload)(void *user, uint64_t request);
+	const char *node_id;              /* what it calls itself, up to 63 bytes; NULL: the id of its data directory */
 	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell
 					     beside their own; kept                                 */
 	void       *user;
@@ -843,8 +912,19 @@ typedef struct noh_listen_options {
  * names the address), NOH_ENOMEM, NOH_ESTOPPED. */
 NOH_API int noh_listen(noh_box *box, const noh_listen_options *options);
 
+/* Change what can change while it listens: all limits and times (uint32_t) and info. Those that differ from the
+ * options given last are taken over, whatever CONFIG SET said of them meanwhile; all other fields are ignored.
+ * Blocks until every worker goes by them, a second at most. NOH_OK; NOH_ETIMEOUT: a worker is in a long turn, and
+ * will go by them after it (until then info given before must stay). Threads: any, one at a time. */
+NOH_API int noh_set_listen_options(noh_box *box, const noh_listen_options *options);
+
+/* What a reload came to: one line per finding, fields parted by tabs: "changed", "restart", each with name, old,
+ * new, where; "warning", "error" with a sentence. ok: it happened (else nothing has changed). Never blocks. */
+NOH_API int noh_reloaded(noh_box *box, uint64_t request, bool ok, const char *findings);
+
 /* Who may use it: any time, also while it runs; replaces those before. With none, everybody may do all. token is
- * the SHA-256 of the user's secret. */
+ * the SHA-256 of the user's secret. A connection whose account is gone, or has another token now, is closed; one
+ * whose role is another has that from its next command on. */
 typedef struct noh_account {
 	const char *name;
 	int         role;

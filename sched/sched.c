@@ -204,6 +204,27 @@ int sched_open(struct sched *s)
 	return NOH_OK;
 }
 
+/* ── when actors were activated ──
+ * A box that may be asked for it pays 4 bytes an actor, beside the cells. Without memory nobody is told: that is all. */
+
+void sched_keep_since(struct sched *s)
+{
+	s->since_ds = mem_reserve(s->max_actors * sizeof *s->since_ds);
+}
+
+void sched_note_since(struct worker *w, struct cell *c)
+{
+	struct sched *s = w->fixed.sched;
+
+	if (s->since_ds)
+		store_relaxed(&s->since_ds[cell_number(s, c)], w->mine.now_ds);
+}
+
+uint64_t sched_since_ms(struct sched *s, struct cell *c)
+{
+	return s->since_ds ? s->wall_offset_ms + load_relaxed(&s->since_ds[cell_number(s, c)]) * UINT64_C(100) : 0;
+}
+
 static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_t scratch)
 {
 	w->fixed.sched = s;
@@ -251,7 +272,7 @@ int sched_start(struct sched *s)
 		ok = port_open(s, &s->outside[i], NULL);
 	for (uint32_t i = 0; ok && i < s->worker_count; i++)
 		ok = worker_open(s, &s->workers[i], i, scratch);
-	if (ok && s->memory_budget)
+	if (ok && load_relaxed(&s->memory_budget))
 		sched_weigh(s, s->workers[0].mine.now_ms);
 	return ok ? NOH_OK : error_set(NOH_ENOMEM, "no memory for %u workers", s->worker_count);
 }
@@ -329,4 +350,6 @@ void sched_close(struct sched *s)
 		mem_free(s->types[i], sizeof *s->types[i]);
 	mem_free(s->types, 0);
 	mem_free(s->chunk_due_ds, 0);
+	if (s->since_ds)
+		mem_unreserve(s->since_ds, s->max_actors * sizeof *s->since_ds);
 }

@@ -44,7 +44,7 @@ struct type {
 	uint32_t index, name_len;
 	int    (*single)(noh_turn *turn, const noh_msg *msg);    /* on_message, or on_batch of one */
 	uint32_t capacity, half, hard;
-	uint32_t idle_ds;              /* tenths of a second; UINT32_MAX: never                    */
+	atomic_u32 idle_ds;            /* tenths of a second; UINT32_MAX: never                    */
 	uint32_t state_words;          /* of 8 bytes                                               */
 	uint32_t version_off, state_off, id_off;   /* in body.data                                 */
 	uint32_t short_capacity;       /* capacity; 0 if every send must be looked at: declared
@@ -245,6 +245,7 @@ struct worker {
 		struct inbox inbox;
 		struct park  park;
 		atomic_u32   stuck;            /* set by the watchdog: others may take over        */
+		atomic_u64   stuck_ns;         /* and since when; its                              */
 		struct spread_shared spread;
 	} shared;
 	alignas(CACHE_LINE) struct {
@@ -301,17 +302,20 @@ struct sched_net {
 };
 /* Tokens of the network's own: their answers go to it at once, and it holds them until they are due. */
 #define TOKEN_OF_NET (UINT64_C(1) << 63)
+/* In the status of an answer to it: what is told was stored with an idempotency key, not done now. */
+#define ANSWER_REPLAYED 0x10000
 
 /* What else takes memory out of the budget: box/ says it. arg NULL: nothing does. */
 struct sched_memory {
 	void    *arg;
-	uint64_t aside;                        /* for what is there with no actor, and for folds   */
+	atomic_u64 aside;                      /* for what is there with no actor, and for folds   */
 	uint64_t (*others)(void *arg);         /* states on their way to the disk                  */
 	bool     (*folded)(void *arg, uint64_t due);   /* has the disk's image what was due then?  */
 	void     (*lighten)(void *arg);        /* actors have too little room: fold                */
 };
 
 #define TYPES_MAX 1024
+#define NO_BUDGET (UINT64_MAX / 2)        /* sched.actor_budget, while there is none               */
 #define OUTSIDE_PORTS 16
 
 struct sched {
@@ -325,8 +329,10 @@ struct sched {
 	struct crash_list   *crashes;          /* of earlier runs; NULL: none                      */
 	uint64_t             wall_offset_ms;   /* wall-clock time minus the box's, at the start    */
 	uint64_t             seed;
-	uint32_t             max_message, max_actors, slow_turn_ms;
-	uint64_t             memory_budget;    /* of the whole box; 0: no limit                    */
+	uint32_t             max_message, max_actors;
+	atomic_u32           slow_turn_ms;
+	atomic_u64           memory_budget;    /* of the whole box; 0: no limit                    */
+	atomic_u32          *since_ds;         /* by cell: when it was activated; NULL: nobody will ask     */
 	struct sched_memory  memory;
 	noh_log_fn          *log;
 	noh_log_line_fn     *log_line;         /* instead of log                                   */
@@ -335,7 +341,7 @@ struct sched {
 
 	struct type        **types;
 	uint32_t             type_count;
-	uint32_t             min_idle_ds;
+	atomic_u32           min_idle_ds;      /* of all types                                     */
 
 	struct slab          cells, nodes, pendings, bodies[BODY_CLASSES];
 	atomic_u32           bodies_open[BODY_CLASSES];   /* 0: not yet, 1: being opened, 2: open */
@@ -373,6 +379,9 @@ struct sched {
 
 /* sched.c */
 int  sched_open(struct sched *s);              /* after the fields above were set */
+void sched_keep_since(struct sched *s);     /* before it starts: when actors are activated */
+void sched_note_since(struct worker *w, struct cell *c);                 /* now            */
+uint64_t sched_since_ms(struct sched *s, struct cell *c);                /* wall clock; 0: nobody keeps it */
 int  sched_start(struct sched *s);             /* types are known: make the workers */
 void sched_discard(struct sched *s);           /* no thread runs: whoever is left goes, counted */
 void sched_close(struct sched *s);
@@ -502,9 +511,10 @@ static inline uint32_t cell_number(struct sched *s, const struct cell *c)
 static inline void life_note_idle(struct sched *s, struct cell *c, const struct type *t,
 				  uint64_t now_ds)
 {
-	uint64_t due = now_ds + t->idle_ds;
+	uint32_t idle = load_relaxed(&((struct type *)(uintptr_t)t)->idle_ds);
+	uint64_t due = now_ds + idle;
 
-	if (t->idle_ds != UINT32_MAX &&
+	if (idle != UINT32_MAX &&
 	    (due < load_relaxed(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS]) ||
 	     due < load_relaxed(&s->next_sweep_ds)))
 		life_note_due(s, c, due);

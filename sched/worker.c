@@ -422,12 +422,13 @@ static void watch_worker(struct sched *s, struct worker *w, struct watched *seen
 		return;
 	}
 	if (!load_relaxed(&w->shared.stuck)) {
+		store_relaxed(&w->shared.stuck_ns, seen->since_ns);
 		store_relaxed(&w->shared.stuck, 1);
 		add_seq_cst(&s->stuck_workers, 1);
 	}
 	wake_one(s);
 	uint64_t ms = (now - seen->since_ns) / 1000000u;
-	if (!seen->reported && serving == SERVING_TURN && ms >= s->slow_turn_ms) {
+	if (!seen->reported && serving == SERVING_TURN && ms >= load_relaxed(&s->slow_turn_ms)) {
 		seen->reported = true;
 		add_relaxed(&w->shown.slow_turns, 1);
 		report_slow(s, running, ms);

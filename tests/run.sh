@@ -166,7 +166,7 @@ all_exported() {
 staged_install() {   # into DESTDIR for another prefix, as a packager does
 	run_make install DESTDIR="$tmp/dest" PREFIX=/usr || return
 	local f
-	for f in bin/noh include/noh.h include/noh_actors.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
+	for f in bin/noh include/noh.h include/noh_actors.h include/noh_json.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
 		[ -e "$tmp/dest/usr/$f" ] || { echo "$f was not installed"; return 1; }
 	done
 	grep -qx 'prefix=/usr' "$tmp/dest/usr/lib/pkgconfig/noh.pc" || { echo "noh.pc names another prefix"; return 1; }
@@ -194,14 +194,14 @@ install_stage() {
 		check "libraries of libnoh.so are found" resolves "$lib/libnoh.so"
 		mkdir -p "$tmp/examples"
 		check "make -C examples" make -C examples OUT="$tmp/examples"
-		for e in counter ask timer; do
+		for e in counter ask timer json; do
 			check "examples/$e" "$tmp/examples/$e"
 		done
 		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/durable, again" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/counter, static" static_example
 		has redis-cli && suite "README.md, literally" tests/e2e/readme.sh "$tmp/prefix"
-		has g++ && check "noh.h and noh_actors.h in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h
+		has g++ && check "noh.h and its sisters in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h include/noh_json.h
 	fi
 	unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 	close_stage
@@ -248,12 +248,18 @@ serve_stage() {
 	local s
 	stage "the server, from outside"
 	: > "$tmp/skips"
-	for s in clients idle http trace full_disk; do
+	for s in clients idle http api trace full_disk; do
 		suite "tests/e2e/$s.sh" tests/e2e/$s.sh "$out/noh"
 		grep '^SKIP' "$log" >> "$tmp/skips"
 	done
 	close_stage
 	sed 's/^/    /' "$tmp/skips"
+}
+service_stage() {
+	stage "as a service, packaged"
+	suite "tests/e2e/service.sh" tests/e2e/service.sh "$out/noh"
+	close_stage
+	grep '^SKIP' "$log" | sed 's/^/    /'
 }
 neighbour_stage() {
 	stage "bad neighbours"
@@ -282,7 +288,7 @@ links_resolve() {   # every relative link of every page leads to a file
 pages() { find . -name '*.md' -not -path './out/*' -not -path './.git/*' | sort; }
 folders_explained() {
 	local d rc=0
-	for d in include core mailbox sched persist net box actors tools bench tests examples docs; do
+	for d in include core mailbox sched persist net box actors tools bench tests examples docs packaging; do
 		[ -s "$d/README.md" ] || { echo "$d/README.md is missing"; rc=1; }
 	done
 	return $rc
@@ -339,6 +345,7 @@ else
 	bench_smoke
 	e2e_stage
 	serve_stage
+	service_stage
 	sale_stage quick
 	interleave_stage
 	unit_stage "unit tests, ASan and UBSan" SAN=address unit

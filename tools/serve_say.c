@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -94,11 +95,13 @@ static void tell_address(const struct server *s, enum setting_id port, const cha
 static void try_http(const struct server *s, const char *lead)
 {
 	char local[4200];
-	const char *address = settings_text(&s->settings, SET_BIND);
+	const char *address = settings_is_loopback(settings_text(&s->settings, SET_BIND)) ? "localhost"
+											  : settings_text(&s->settings, SET_BIND);
+	bool six = strchr(address, ':') != NULL;
 	const char *path = settings_http_path(&s->settings, local, sizeof local);
 
 	if (settings_number(&s->settings, SET_HTTP_PORT))
-		printf("%scurl http://%s:%s/readyz\n", lead, settings_is_loopback(address) ? "localhost" : address,
+		printf("%scurl http://%s%s%s:%s/readyz\n", lead, six ? "[" : "", address, six ? "]" : "",
 		       settings_text(&s->settings, SET_HTTP_PORT));
 	else if (path)
 		printf("%scurl --unix-socket %s http://localhost/readyz\n", lead, path);
@@ -112,7 +115,7 @@ static void try_resp(const struct server *s)
 		snprintf(how, sizeof how, "-s %s", settings_text(&s->settings, SET_UNIX));
 	else
 		snprintf(how, sizeof how, "-p %s", settings_text(&s->settings, SET_RESP_PORT));
-	if (server_has_accounts(s))
+	if (users_exist(s))
 		strcat(how, " --user NAME --pass TOKEN");
 	printf("redis-cli %s INCR hits\n"
 	       "            redis-cli %s INV.RESTOCK sku-1 100\n"
@@ -174,6 +177,7 @@ void server_notify(const char *state)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	const char *path = getenv("NOTIFY_SOCKET");
+	struct timeval patience = { .tv_usec = 200000 };         /* one that does not read must not hold us up */
 	size_t len = path ? strlen(path) : 0;
 
 	if (len < 2 || len >= sizeof to.sun_path || (path[0] != '/' && path[0] != '@'))
@@ -185,6 +189,7 @@ void server_notify(const char *state)
 
 	if (fd < 0)
 		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
 		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 	close(fd);

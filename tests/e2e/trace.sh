@@ -67,7 +67,7 @@ if has curl; then
 	if [ "$status" = 404 ]; then
 		skip "this server has no /actor/invoke"
 	else
-		like "a traceparent by HTTP" 'counter:hits incr' "$trace" show $other
+		like "a traceparent by HTTP" 'counter:hits add' "$trace" show $other
 	fi
 fi
 "$cli" CONFIG SET noh-trace-sample 1 > /dev/null
