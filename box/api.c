@@ -105,7 +105,7 @@ int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
 }
 
 /* A key, or an answer that need not wait, go in an envelope. */
-bool api_set_body(struct msg *m, const struct outgoing *out)
+static bool put_body(struct msg *m, const struct outgoing *out)
 {
 	const noh_call_options *o = out->options;
 	size_t key = o && o->key ? o->key_len : 0;
@@ -128,6 +128,15 @@ bool api_set_body(struct msg *m, const struct outgoing *out)
 	return true;
 }
 
+bool api_set_body(struct sched *s, struct msg *m, const struct outgoing *out)
+{
+	if (!put_body(m, out))
+		return false;
+	if (__builtin_expect(out->trace || (out->options && out->options->traceparent), 0))
+		api_set_trace(s, m, out);
+	return true;
+}
+
 static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct outgoing *out)
 {
 	struct msg m = { .kind = out->kind, .reply = out->reply };
@@ -135,7 +144,7 @@ static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct 
 
 	if (rc != NOH_OK)
 		return rc;
-	if (!api_set_body(&m, out))
+	if (!api_set_body(p->sched, &m, out))
 		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", out->len);
 	rc = api_push(p, c, gen, &m);
 	if (rc != NOH_OK)
@@ -186,7 +195,7 @@ int noh_send(noh_box *box, const char *address, uint32_t kind, const void *body,
 {
 	int rc = api_running(box);
 
-	return rc == NOH_OK ? api_send(box, address, &(struct outgoing){ kind, body, len, 0, NULL }) : rc;
+	return rc == NOH_OK ? api_send(box, address, &(struct outgoing){ kind, body, len, 0, NULL, NULL }) : rc;
 }
 
 int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, size_t len)
@@ -206,7 +215,7 @@ int noh_send_ref(noh_box *box, noh_actor to, uint32_t kind, const void *body, si
 		rc = NOH_EGONE;
 	else
 		rc = send_cell(p, cell_at(s, ref_number(to)), ref_gen(to),
-			       &(struct outgoing){ kind, body, len, 0, NULL });
+			       &(struct outgoing){ kind, body, len, 0, NULL, NULL });
 	sched_port_done(p);
 	if (rc == NOH_EGONE)
 		return error_set(rc, "the reference is stale: its actor went back to storage; send to "
@@ -271,7 +280,7 @@ int noh_send_wait(noh_box *box, const char *address, uint32_t kind, const void *
 
 	if (rc != NOH_OK)
 		return rc;
-	return api_send_until(box, address, &(struct outgoing){ kind, body, len, 0, NULL },
+	return api_send_until(box, address, &(struct outgoing){ kind, body, len, 0, NULL, NULL },
 			      api_until_ns(box, timeout_ms));
 }
 
@@ -294,7 +303,7 @@ int noh_publish_to(noh_box *box, const char *channel, const void *body, size_t l
 		return rc;
 	personal = events_personal(&box->sched, channel, channel_len, address, &address_len, &kind);
 	if (personal) {
-		rc = api_send(box, address, &(struct outgoing){ kind, body, len, 0, NULL });
+		rc = api_send(box, address, &(struct outgoing){ kind, body, len, 0, NULL, NULL });
 		if (rc != NOH_OK)
 			return rc == NOH_FULL ? error_set(NOH_EFAILED, "the mailbox of %s is full", address) : rc;
 	}

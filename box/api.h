@@ -13,6 +13,7 @@ struct outgoing {
 	size_t      len;
 	uint64_t    reply;                     /* token of who waits; 0: nobody */
 	const noh_call_options *options;       /* NULL: none of that            */
+	const struct trace_tail *trace;        /* read already; NULL: as the options say */
 };
 
 #define API_TIMEOUT_MS 30000
@@ -26,7 +27,8 @@ uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms);
 int api_call_result(const char *address, int status, size_t len, size_t room, bool wanted);
 struct port *api_look_port(noh_box *box);              /* NULL: it does not run, and the sentence is set */
 int api_check(struct sched *s, struct type *t, const struct outgoing *out);   /* may it be sent at all? */
-bool api_set_body(struct msg *m, const struct outgoing *out);
+bool api_set_body(struct sched *s, struct msg *m, const struct outgoing *out);
+void api_set_trace(struct sched *s, struct msg *m, const struct outgoing *out);   /* trace.c: it has one */
 int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
 int api_send(noh_box *box, const char *address, const struct outgoing *out);
 /* As noh_scan, noh_get_status and noh_list; *due: when all that is told is on disk. Who shows it to

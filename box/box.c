@@ -90,7 +90,9 @@ static int set_options(noh_box *box, const noh_options *o)
 	store_relaxed(&s->actor_budget, NO_BUDGET);
 	store_relaxed(&s->slow_turn_ms, o->slow_turn_ms ? o->slow_turn_ms : BOX_SLOW_TURN_MS);
 	s->log = o->log;
+	s->log_line = o->log_line;
 	s->log_user = o->log_user;
+	store_relaxed(&s->log_level, o->log || o->log_line ? NOH_DEBUG : NOH_WARN);
 	s->seed = o->seed;
 	store_relaxed(&s->min_idle_ds, UINT32_MAX);
 	if (s->seed == 0 && getrandom(&s->seed, sizeof s->seed, 0) != sizeof s->seed)

@@ -162,7 +162,7 @@ static int call(noh_box *box, const char *address, struct outgoing *out, uint32_
 int noh_call(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
 	     uint32_t timeout_ms, void *answer, size_t *answer_len)
 {
-	return call(box, address, &(struct outgoing){ kind, body, len, 0, NULL }, timeout_ms, answer,
+	return call(box, address, &(struct outgoing){ kind, body, len, 0, NULL, NULL }, timeout_ms, answer,
 		    answer_len);
 }
 
@@ -173,7 +173,7 @@ int noh_call_with(noh_box *box, const char *address, uint32_t kind, const void *
 
 	if (rc != NOH_OK)
 		return rc;
-	return call(box, address, &(struct outgoing){ kind, body, len, 0, o },
+	return call(box, address, &(struct outgoing){ kind, body, len, 0, o, NULL },
 		    o && o->timeout_ms ? o->timeout_ms : API_TIMEOUT_MS, answer, answer_len);
 }
 
@@ -206,7 +206,7 @@ static int call_then(noh_box *box, const char *address, struct outgoing *out, ui
 int noh_call_then(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
 		  uint32_t timeout_ms, noh_done_fn *done, void *user)
 {
-	return call_then(box, address, &(struct outgoing){ kind, body, len, 0, NULL }, timeout_ms, done, user);
+	return call_then(box, address, &(struct outgoing){ kind, body, len, 0, NULL, NULL }, timeout_ms, done, user);
 }
 
 int noh_call_then_with(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
@@ -216,7 +216,7 @@ int noh_call_then_with(noh_box *box, const char *address, uint32_t kind, const v
 
 	if (rc != NOH_OK)
 		return rc;
-	return call_then(box, address, &(struct outgoing){ kind, body, len, 0, o },
+	return call_then(box, address, &(struct outgoing){ kind, body, len, 0, o, NULL },
 			 o && o->timeout_ms ? o->timeout_ms : API_TIMEOUT_MS, done, user);
 }
 

@@ -153,7 +153,7 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 	noh_box *box = arg;
 	struct worker *w = &box->sched.workers[worker];
 	noh_call_options options = { .key = a->key, .key_len = a->key_len };
-	struct outgoing out = { a->kind, a->body, a->len, 0, a->key ? &options : NULL };
+	struct outgoing out = { a->kind, a->body, a->len, 0, a->key ? &options : NULL, a->trace };
 	struct effect e = { .msg = { .kind = a->kind } };
 	struct named who;
 	int rc;
@@ -172,7 +172,7 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 	rc = api_check(&box->sched, a->type, &out);
 	if (rc != NOH_OK)
 		return rc;
-	if (!api_set_body(&e.msg, &out))
+	if (!api_set_body(&box->sched, &e.msg, &out))
 		return error_set(NOH_ENOMEM, "no memory for a message of %u bytes", a->len);
 	rc = deliver_message(w, &who, a->more, &e);
 	a->final = who.type->pub.full_mode != NOH_BLOCK;
@@ -229,7 +229,8 @@ static int step(void *arg, uint32_t worker, const struct request *requests, uint
 		uint64_t token)
 {
 	noh_box *box = arg;
-	noh_call_options o = { timeout_ms, requests->durability, requests->key, requests->key_len };
+	noh_call_options o = { .timeout_ms = timeout_ms, .durability = requests->durability, .key = requests->key,
+			       .key_len = requests->key_len };
 	size_t bytes = sizeof(struct stepping) + n * sizeof(noh_part);
 	struct stepping *st;
 	noh_part *parts;
@@ -365,6 +366,11 @@ static ck_epoch_record_t *door_epoch(void *arg, uint32_t worker)
 	return &((noh_box *)arg)->sched.workers[worker].mine.port.epoch;
 }
 
+static struct span_ring *door_spans(void *arg, uint32_t worker)
+{
+	return &((noh_box *)arg)->sched.workers[worker].spans;
+}
+
 static void door_wake(void *arg, uint32_t worker)
 {
 	park_wake(&((noh_box *)arg)->sched.workers[worker].shared.park);
@@ -426,7 +432,7 @@ int noh_listen(noh_box *box, const noh_listen_options *options)
 {
 	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_known, door_awaits,
 				 door_now_ns, door_wall_ms, door_log, &box->sched.durable, &box->sched.topics,
-				 door_epoch, door_publish, door_personal, door_wake, door_answered };
+				 door_epoch, door_spans, door_publish, door_personal, door_wake, door_answered };
 
 	if (load_relaxed(&box->phase) != BOX_OPEN)
 		return error_set(NOH_ESTOPPED, "noh_listen comes before noh_start");

@@ -18,7 +18,7 @@
  * Beside it   noh_actors.h: counters, inventory; noh_json.h: JSON for hooks
  * Contents    1 results and errors    2 the box      3 actor types    4 from any thread
  *             5 inside a turn         6 numbers      7 a data directory, from outside
- *             8 the network
+ *             8 the network           9 a log
  *
  * Threads     Section 4 and 6 may be called from any thread at any time between noh_start and
  *             noh_close; section 5 only by the hook that was handed the turn, until it returns.
@@ -102,6 +102,20 @@ enum { NOH_DEBUG, NOH_INFO, NOH_WARN, NOH_ERROR };
  * thread, also from several at once. */
 typedef void noh_log_fn(void *user, int level, const char *actor, const char *line);
 
+/* The same with all there is to say about it. Texts are as they were given: whoever writes them somewhere escapes
+ * them (noh_logger_write does). "" where there is none. Never a payload, a state or a secret, unless an actor's own
+ * code puts one into its line. */
+typedef struct noh_log_line {
+	int         level;
+	const char *msg;
+	const char *actor;            /* address                                                   */
+	const char *type;             /* of that actor                                             */
+	const char *msg_id;           /* of the message its turn handles, if that is recorded      */
+	const char *trace_id, *span_id;      /* of that turn                                       */
+	int         shard;            /* the worker; -1: said by another thread                    */
+} noh_log_line;
+typedef void noh_log_line_fn(void *user, const noh_log_line *line);
+
 /* All zero is a good start: NULL or a zeroed struct gives the defaults in the comments. */
 typedef struct noh_options {
 	unsigned     workers;         /* worker threads; 0: one per core of the affinity mask      */
@@ -119,6 +133,7 @@ typedef struct noh_options {
 	bool         no_uring;        /* plain file calls even where io_uring works                */
 	noh_log_fn  *log;             /* NULL: stderr, from NOH_WARN up                            */
 	void        *log_user;
+	noh_log_line_fn *log_line;    /* instead of log, if given; log_user is its user, too       */
 } noh_options;
 
 /* Make a box; no thread runs yet. With a data directory it locks it and reads what the last run left in the
@@ -149,6 +164,13 @@ NOH_API int noh_pulse(noh_box *box, uint64_t *silent_ms, unsigned *worker);
 
 /* Free everything. Stops first, at once, if need be. No other thread may be inside the box. */
 NOH_API void noh_close(noh_box *box);
+
+/* What is logged: "info", or "info counter=debug orders=error": the least level of all types but those that have
+ * their own. Levels: debug, info, warn, error. All that was set before is replaced. Any thread, any time after
+ * noh_register; at first all is logged (to stderr: from warn up). A line below its level costs a comparison.
+ * NOH_OK, NOH_EINVAL, NOH_ENOTYPE; then nothing has changed. */
+NOH_API int noh_set_log_level(noh_box *box, const char *levels);
+NOH_API int noh_get_log_level(noh_box *box, char *levels, size_t size);   /* as above; cut to size */
 
 /* ── 3 actor types ───────────────────────────────────────────────────────────────────────────*/
 
@@ -344,13 +366,16 @@ NOH_API int noh_call_then(noh_box *box, const char *address, uint32_t kind, cons
  *             without a data directory, has nothing to wait for.)
  * key         an idempotency key, 1 to 255 bytes: however often a message with it is sent to this
  *             actor, it is handled once, and each time answered as the first time; with another kind
- *             or body it is NOH_EIDEM. Kept as long as noh_options says. Durable types only. */
+ *             or body it is NOH_EIDEM. Kept as long as noh_options says. Durable types only.
+ * traceparent, tracestate   the W3C trace this call is part of, as it was received or as noh_trace told it.
+ *             What is none by that standard is ignored. Not in a noh_step. See noh_trace. */
 enum { NOH_DISK = 0, NOH_MEMORY = 1 };
 typedef struct noh_call_options {
 	uint32_t    timeout_ms;
 	int         durability;
 	const void *key;
 	size_t      key_len;
+	const char *traceparent, *tracestate;
 } noh_call_options;
 NOH_API int noh_call_with(noh_box *box, const char *address, uint32_t kind, const void *body, size_t len,
 			  const noh_call_options *options, void *answer, size_t *answer_len);
@@ -617,6 +642,17 @@ NOH_API int noh_kv_next(noh_turn *turn, const void **key, size_t *key_len, const
 /* One line into the log, with this actor's address. */
 NOH_API void noh_log(noh_turn *turn, int level, const char *format, ...) NOH_PRINTF(3, 4);
 
+/* The trace of the message this turn handles (of a batch: of the first that has one), as W3C's Trace Context writes
+ * it: to log it, or to call on with it. Its parent-id is the span of this turn. Whatever the turn sends, asks and
+ * answers carries the trace on by itself, each message with a span of its own; schedules, what is published on
+ * channels, and steps over several actors do not. A trace is not stored: a message that is delivered again after a
+ * crash has none. False, and both empty: it has none. */
+typedef struct noh_trace_context {
+	char traceparent[56];
+	char tracestate[513];
+} noh_trace_context;
+NOH_API bool noh_trace(noh_turn *turn, noh_trace_context *trace);
+
 /* ── 6 numbers ───────────────────────────────────────────────────────────────────────────────
  * Counters only grow. They are exact once the box is quiet, and close while it runs. */
 typedef struct noh_worker_stats {
@@ -674,6 +710,49 @@ NOH_API const char *noh_type_name(noh_box *box, unsigned index);   /* in the ord
 enum { NOH_PROMETHEUS, NOH_OPENMETRICS };
 typedef int noh_text_fn(void *user, const char *text, size_t len);
 NOH_API int noh_metrics(noh_box *box, int format, noh_text_fn *write, void *user);
+
+/* What is remembered of a trace: its spans, one for each message on its way to an actor and through its turn. Those
+ * whose traceparent has the sampled flag are kept, in memory, the last 1024 or so per worker. Times are
+ * nanoseconds since 1970, 0: it has not happened (yet), or is not known. It is told at once, and does not wait for the
+ * disk. */
+enum {
+	NOH_RECEIVED,              /* by the network; or its sender's turn had ended              */
+	NOH_QUEUED,                /* into its actor's mailbox, or in hand for its turn           */
+	NOH_STARTED, NOH_ENDED,    /* its turn: on_message                                        */
+	NOH_ON_DISK,               /* what that turn did; 0 for what is not kept                  */
+	NOH_ANSWERED,              /* its caller or asker; 0: nobody waits                        */
+	NOH_STAMPS
+};
+typedef struct noh_span {
+	char        trace_id[33], span_id[17];
+	char        parent_id[17];         /* "": it began here; or a span of somebody else's     */
+	const char *actor;                 /* address; "": it has not run yet                     */
+	const char *kind_name;             /* in the type's table; "": it has none                */
+	uint32_t    kind;
+	int         status;                /* of its turn: NOH_OK, NOH_REFUSED, or why it failed  */
+	unsigned    worker;
+	unsigned    batch;                 /* messages handled in that turn                       */
+	uint64_t    at_ns[NOH_STAMPS];
+} noh_span;
+
+/* Tells each() of every span of a trace (32 hex digits), in the order received, 512 at most. NOH_OK, NOH_END (nothing
+ * is remembered of it), NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. Never blocks. */
+typedef void noh_span_fn(void *user, const noh_span *span);
+NOH_API int noh_trace_show(noh_box *box, const char *trace_id, noh_span_fn *each, void *user);
+
+/* Of the traces that are remembered, those that took longest (from their first instant to the last that is known),
+ * the longest first; limit: at most 1000. Looks at every span there is. Results as above. */
+typedef struct noh_trace_summary {
+	char        trace_id[33];
+	const char *actor;                 /* of its first span                                   */
+	const char *kind_name;
+	uint32_t    kind;
+	int         status;                /* the first that is not NOH_OK, if any                */
+	unsigned    spans;
+	uint64_t    began_ns, took_ns;
+} noh_trace_summary;
+typedef void noh_trace_summary_fn(void *user, const noh_trace_summary *trace);
+NOH_API int noh_trace_list(noh_box *box, uint32_t limit, noh_trace_summary_fn *each, void *user);
 
 /* ── 7 a data directory, from outside ────────────────────────────────────────────────────────
  * For whoever cares for the data: the verbs of the noh command are made of these. All of them block.
@@ -831,6 +910,8 @@ typedef struct noh_listen_options {
 	uint32_t    http_min_rate;        /* ... so many bytes a second need; 0: 20 000, and 1024   */
 	uint32_t    http_idle_ms;         /* of a connection between two requests; 0: 60 000        */
 	int         durability;           /* of commands that do not say: NOH_DISK, NOH_MEMORY      */
+	uint32_t    trace_sample;         /* of so many requests without a trace one is traced (noh_trace_list);
+					     0: none is                                             */
 	bool        may_shutdown;         /* SHUTDOWN calls on_shutdown                             */
 	void      (*on_shutdown)(void *user);
 	/* CONFIG RELOAD: somebody wants the program to read its settings again. A worker calls it: it must not
@@ -874,6 +955,44 @@ typedef struct noh_net_stats {
 	uint64_t pushes_dropped;          /* not written: their worker was stuck, or no memory      */
 } noh_net_stats;
 NOH_API int noh_get_net_stats(noh_box *box, noh_net_stats *stats);
+
+/* ── 9 a log ─────────────────────────────────────────────────────────────────────────────────
+ * Lines to a file or pipe without ever waiting for it: they go into a bounded ring, a thread of the logger's own
+ * writes them. If that cannot keep up, lines are lost, counted, and the count is told. Of lines that are alike but
+ * for their numbers ten a second are written, then fewer and fewer, with how many were left out; more than 2000
+ * lines of any kind within a second are not.
+ *
+ *	noh_logger *logger;
+ *	noh_logger_open(&logger, NULL);                                     to stderr
+ *	noh_open(&box, &(noh_options){ .log_line = noh_logger_write, .log_user = logger });
+ *
+ * One line per event. Text: time, level, actor, message, and what else is known as key=value. JSON: an object with
+ * time, level, msg, actor, type, msg_id, trace_id, span_id, shard, repeated; without those that are empty. No field can
+ * end its line or hide in it: control bytes are escaped, and each field has its longest length. */
+typedef struct noh_logger noh_logger;
+typedef struct noh_logger_options {
+	int  fd;                              /* 0: stderr                                          */
+	bool json;
+	bool journal;                         /* a priority in front, <3>, and no time: for systemd's journal */
+} noh_logger_options;
+NOH_API int noh_logger_open(noh_logger **logger, const noh_logger_options *options);   /* or NOH_ENOMEM, NOH_ESYSTEM */
+NOH_API void noh_logger_write(void *logger, const noh_log_line *line);      /* any thread; never blocks */
+NOH_API void noh_logger_set_json(noh_logger *logger, bool json);            /* from now on; any thread */
+NOH_API int noh_logger_flush(noh_logger *logger, uint32_t timeout_ms);      /* blocks; NOH_OK, NOH_ETIMEOUT */
+
+/* Write what is there, at most timeout_ms; a thread that hangs in write(2) longer is left to itself. Nobody else may
+ * use the logger any more. */
+NOH_API void noh_logger_close(noh_logger *logger, uint32_t timeout_ms);
+
+/* Is this file the one systemd's journal reads from ($JOURNAL_STREAM)? */
+NOH_API bool noh_logger_is_journal(int fd);
+
+typedef struct noh_logger_stats {
+	uint64_t written;                     /* lines                                              */
+	uint64_t left_out;                    /* alike, or too many                                 */
+	uint64_t lost;                        /* there was no room                                  */
+} noh_logger_stats;
+NOH_API void noh_get_logger_stats(noh_logger *logger, noh_logger_stats *stats);
 
 #ifdef __cplusplus
 }

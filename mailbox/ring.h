@@ -35,7 +35,7 @@ struct msg {
 };
 
 /* A message that has more to say than fits: len has MSG_WRAPPED, body.big is an envelope, and the body
- * follows it, then the key. */
+ * follows it, then the key, then the trace. */
 #define MSG_WRAPPED (1u << 30)
 struct envelope {
 	uint32_t bytes;                 /* of the allocation                                   */
@@ -49,6 +49,7 @@ struct envelope {
 enum {
 	ENVELOPE_MEMORY = 1,            /* its answer need not wait for the disk               */
 	ENVELOPE_TOPIC = 2,             /* published: behind the body, the channel and a NUL   */
+	ENVELOPE_TRACED = 4,            /* its last bytes are a struct trace_tail (core/trace.h) */
 };
 
 static inline uint32_t msg_len(const struct msg *m)

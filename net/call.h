@@ -42,6 +42,9 @@ enum request_op {
 };
 enum request_type { TYPE_IN_ADDRESS, TYPE_COUNTER, TYPE_INVENTORY };
 
+/* The W3C trace a request is part of, as it was received; what is none by that standard is ignored. */
+struct trace_text { struct arg parent, state; };
+
 struct request {
 	enum request_op   op;
 	enum request_type type;    /* TYPE_IN_ADDRESS: id is "type:id"                                 */
@@ -58,6 +61,7 @@ struct request {
 	const void *note;          /* what `format` will need: copied, and tag.a points to the copy; NULL: none */
 	uint32_t    note_len;
 	uint32_t    running;       /* of running.h: over when this is answered; 0: none                */
+	const struct trace_text *trace;   /* NULL: none                                                */
 };
 
 /* The answer of one of them: status is NOH_OK, NOH_REFUSED (then it is noh_refuse's) or why there is none; body is

@@ -95,8 +95,9 @@ static bool read_delay(struct call *c, const struct arg *a, uint64_t *ms)
 	return false;
 }
 
-/* The options behind the payload, pairs all of them. False: the error is written. */
-static bool read_options(struct call *c, struct request *r, uint64_t *delay_ms)
+/* The options behind the payload, pairs all of them. False: the error is written. A trace that is none is ignored, as
+ * its standard has it; trace lives as long as r. */
+static bool read_options(struct call *c, struct request *r, uint64_t *delay_ms, struct trace_text *trace)
 {
 	bool send = r->op == REQUEST_SEND, acked = false;
 
@@ -119,6 +120,11 @@ static bool read_options(struct call *c, struct request *r, uint64_t *delay_ms)
 		} else if (i + 1 < c->argc && !send && r->timeout_ms == 0 && arg_is(a, "timeout")) {
 			if (!read_timeout(c, a + 1, r))
 				return false;
+		} else if (i + 1 < c->argc && trace->parent.at == NULL && arg_is(a, "trace")) {
+			trace->parent = a[1];
+			r->trace = trace;
+		} else if (i + 1 < c->argc && trace->state.at == NULL && arg_is(a, "tracestate")) {
+			trace->state = a[1];
 		} else {
 			out_syntax_error(call_out(c));
 			return false;
@@ -186,9 +192,10 @@ static void send_later(struct call *c, struct request *r, uint64_t delay_ms)
 void cmd_actor_send(struct call *c)
 {
 	struct request r = { .op = REQUEST_SEND };
+	struct trace_text trace = { .parent = { 0 } };
 	uint64_t delay_ms = 0;
 
-	if (!read_message(c, &r) || !read_options(c, &r, &delay_ms))
+	if (!read_message(c, &r) || !read_options(c, &r, &delay_ms, &trace))
 		return;
 	if (delay_ms)
 		send_later(c, &r, delay_ms);
@@ -199,9 +206,10 @@ void cmd_actor_send(struct call *c)
 void cmd_actor_invoke(struct call *c)
 {
 	struct request r = { .op = REQUEST_CALL };
+	struct trace_text trace = { .parent = { 0 } };
 	uint64_t delay_ms = 0;
 
-	if (read_message(c, &r) && read_options(c, &r, &delay_ms))
+	if (read_message(c, &r) && read_options(c, &r, &delay_ms, &trace))
 		call_actors(c, &r, 1, format_answer, (struct tag){ 0, 0 });
 }
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum setting_kind { NUMBER, SECONDS, PORT, TEXT, FIXED };
+enum setting_kind { NUMBER, MAYBE, SECONDS, PORT, TEXT, FIXED, LEVELS };         /* MAYBE: a number, or 0 for none */
 
 struct setting {
 	const char *name;
@@ -25,6 +25,7 @@ static const struct setting settings[] = {
 	{ "appendonly", FIXED, 0, "yes" },                 /* there is a journal, and nothing but it: no snapshots */
 	{ "bind", TEXT, AT(bind), NULL },
 	{ "databases", FIXED, 0, "1" },
+	{ "loglevel", LEVELS, 0, NULL },                   /* noh_set_log_level */
 	{ "maxclients", NUMBER, AT(max_connections), NULL },
 	{ "maxmemory-policy", FIXED, 0, "noeviction" },
 	{ "port", PORT, AT(resp_port), NULL },
@@ -49,8 +50,9 @@ static const struct setting settings[] = {
 	{ "noh-max-subscriber-bytes", NUMBER, AT(max_subscriber_bytes), NULL },
 	{ "noh-max-subscriptions", NUMBER, AT(max_subscriptions), NULL },
 	{ "noh-stop-ms", NUMBER, AT(stop_ms), NULL },
+	{ "noh-trace-sample", MAYBE, AT(trace_sample), NULL },
 };
-enum { SETTINGS = sizeof settings / sizeof settings[0] };
+enum { SETTINGS = sizeof settings / sizeof settings[0], VALUE_MAX = 1024 };
 
 static uint32_t number_of(const struct setting *s, const noh_listen_options *options)
 {
@@ -60,7 +62,8 @@ static uint32_t number_of(const struct setting *s, const noh_listen_options *opt
 	return s->kind == SECONDS ? n / 1000 : n;
 }
 
-static const char *value_of(const struct setting *s, const noh_listen_options *options, char *text, size_t size)
+static const char *value_of(struct call *c, const struct setting *s, const noh_listen_options *options, char *text,
+			    size_t size)
 {
 	const char *value;
 	int port;
@@ -68,6 +71,10 @@ static const char *value_of(const struct setting *s, const noh_listen_options *o
 	switch (s->kind) {
 	case FIXED:
 		return s->value;
+	case LEVELS:
+		text[0] = 0;
+		(void)noh_get_log_level(call_box(c), text, size);
+		return text;
 	case TEXT:
 		memcpy(&value, (const char *)options + s->at, sizeof value);
 		return value ? value : "";
@@ -98,9 +105,9 @@ static bool is_setting(const char *name)
 }
 
 /* Writes them if o is given; returns how many. What the program tells comes after our own, and never twice. */
-static uint32_t matching(const struct call *c, const noh_listen_options *options, struct out *o)
+static uint32_t matching(struct call *c, const noh_listen_options *options, struct out *o)
 {
-	char text[32];
+	char text[VALUE_MAX];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < SETTINGS; i++) {
@@ -109,7 +116,7 @@ static uint32_t matching(const struct call *c, const noh_listen_options *options
 		n++;
 		if (o) {
 			out_text(o, settings[i].name);
-			out_text(o, value_of(&settings[i], options, text, sizeof text));
+			out_text(o, value_of(c, &settings[i], options, text, sizeof text));
 		}
 	}
 	for (const char *const *pair = options->info; pair && pair[0] && pair[1]; pair += 2) {
@@ -144,13 +151,33 @@ static const struct setting *find(const struct arg *name)
 	return NULL;
 }
 
-/* One pair; first without doing it, so that all of them happen or none. */
-static bool set(struct call *c, uint32_t at, bool do_it)
+/* Levels by their names, also Redis's, and TYPE=LEVEL. */
+static bool set_levels(struct call *c, const struct arg *value)
+{
+	char text[VALUE_MAX];
+
+	if (value->len >= sizeof text || memchr(value->at, 0, value->len) != NULL) {
+		out_error(call_out(c), "CONFIG SET failed (possibly related to argument 'loglevel') - no level of the log");
+		return false;
+	}
+	memcpy(text, value->at, value->len);
+	text[value->len] = 0;
+	if (noh_set_log_level(call_box(c), text) == NOH_OK)
+		return true;
+	out_error(call_out(c), "CONFIG SET failed (possibly related to argument 'loglevel') - %s", noh_why());
+	return false;
+}
+
+/* Each pair is looked at first, so that all of them happen or none; whether there are such levels shows in setting
+ * them, so that comes before the rest. */
+enum { LOOK, SET_LEVELS, SET_REST, SET_PASSES };
+
+static bool set(struct call *c, uint32_t at, int pass)
 {
 	const struct arg *name = &c->argv[at], *value = &c->argv[at + 1];
 	const struct setting *s = find(name);
 	const noh_listen_options *options = net_options(c->net);
-	char shown[64], text[32];
+	char shown[64], text[VALUE_MAX];
 	uint64_t n;
 
 	arg_show(name, shown, sizeof shown);
@@ -158,11 +185,13 @@ static bool set(struct call *c, uint32_t at, bool do_it)
 		out_error(call_out(c), "Unknown option or number of arguments for CONFIG SET - '%s'", shown);
 		return false;
 	}
-	const char *now = value_of(s, options, text, sizeof text);
+	const char *now = value_of(c, s, options, text, sizeof text);
 
 	if (strlen(now) == value->len && memcmp(now, value->at, value->len) == 0)
 		return true;                          /* tools set what is set already */
-	if (s->kind != NUMBER && s->kind != SECONDS) {
+	if (s->kind == LEVELS)
+		return pass != SET_LEVELS || set_levels(c, value);
+	if (s->kind != NUMBER && s->kind != MAYBE && s->kind != SECONDS) {
 		out_error(call_out(c), "CONFIG SET failed (possibly related to argument '%s') - can't set immutable config",
 			  shown);
 		return false;
@@ -172,7 +201,7 @@ static bool set(struct call *c, uint32_t at, bool do_it)
 			  "and %u inclusive", shown, s->kind == NUMBER, UINT32_MAX / 1000);
 		return false;
 	}
-	if (!do_it)
+	if (pass != SET_REST)
 		return true;
 	if (net_set_option(c->net, s->name, s->kind == SECONDS ? n * 1000 : n))
 		return true;
@@ -186,9 +215,9 @@ void cmd_config_set(struct call *c)
 		out_syntax_error(call_out(c));
 		return;
 	}
-	for (int pass = 0; pass < 2; pass++)
+	for (int pass = LOOK; pass < SET_PASSES; pass++)
 		for (uint32_t i = 2; i < c->argc; i += 2)
-			if (!set(c, i, pass == 1))
+			if (!set(c, i, pass))
 				return;
 	out_simple(call_out(c), "OK");
 }

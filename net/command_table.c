@@ -222,8 +222,10 @@ static const struct command table[] = {
 	ROW("actor.deactivate", cmd_actor_deactivate, -2, NOH_DEVELOPER, 0, ACTOR, KEY_NONE, "type:id [FORCE]", "OK",
 	    "O(1)", "Let an actor finish what waits and go back to storage. FORCE: what waits is dropped. Error: NOACTOR."),
 	ROW("actor.invoke", cmd_actor_invoke, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
-	    "type:id kind payload [TIMEOUT milliseconds] [IDEM idem]", "bulk string: the answer", "the actor's",
-	    "Send a message and wait for the answer. kind: its name, or its number."),
+	    "type:id kind payload [TIMEOUT milliseconds] [IDEM idem] [TRACE traceparent [TRACESTATE tracestate]]",
+	    "bulk string: the answer", "the actor's",
+	    "Send a message and wait for the answer. kind: its name, or its number. TRACE: as W3C writes it; what is none "
+	    "is ignored."),
 	ROW("actor.list", cmd_actor_list, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE,
 	    "[TYPE type] [CURSOR cursor] [LIMIT n] [ALL]",
 	    "array: the next cursor (0: the end), array of [address, life]", "O(LIMIT)",
@@ -232,7 +234,8 @@ static const struct command table[] = {
 	ROW("actor.pool", cmd_actor_pool, 1, NOH_ADMIN, AD | R, ACTOR, KEY_NONE, "",
 	    "map: workers, actors, stored, memory and what was done so far", "O(workers)", "The box in numbers."),
 	ROW("actor.send", cmd_actor_send, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
-	    "type:id kind payload [IDEM idem] [ACK none|memory|disk] [DELAY ms]", "OK", "O(1)",
+	    "type:id kind payload [IDEM idem] [ACK none|memory|disk] [DELAY ms] [TRACE traceparent [TRACESTATE tracestate]]", "OK",
+	    "O(1)",
 	    "Send a message. ACK disk (the default): answered when it is recorded; memory (and for a volatile type): when it is "
 	    "in the mailbox; none: at once. DELAY: it arrives so much later, once, also after a crash."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",

@@ -69,4 +69,7 @@ http_fn http_metrics;
 /* ── net/http_config.c ── */
 http_fn http_config_reload;
 
+/* ── net/http_trace.c ── */
+http_fn http_trace;
+
 #endif

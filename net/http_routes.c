@@ -19,6 +19,7 @@ const struct http_route http_routes[] = {
 	{ "/actor/status", "POST", NOH_USER, true, rest_status, "GetActorStatus" },
 	{ "/actor/list", "POST", NOH_DEVELOPER, true, rest_list, "ListActors" },
 	{ "/actor/pool/status", "POST", NOH_ADMIN, true, rest_pool, "GetActorPoolStatus" },
+	{ "/trace", "GET HEAD", NOH_DEVELOPER, false, http_trace, "traceShow" },
 	{ .path = NULL },
 };
 

@@ -40,6 +40,8 @@ bool net_open(struct server *s, uint32_t worker)
 	pthread_mutex_init(&n->roll, NULL);
 	n->awaits = s->door.awaits(s->door.box, worker);
 	n->epoch = s->door.epoch(s->door.box, worker);
+	n->traces.spans = s->door.spans(s->door.box, worker);
+	net_trace_every(n, n->o.trace_sample);
 	store_relaxed(n->awaits, UINT64_MAX);
 	store_relaxed(&n->shown.idle, 1);
 	n->now_ms = s->door.now_ns(s->door.box) / 1000000u;
@@ -159,6 +161,8 @@ uint32_t net_write(struct net *n)
 		took_durable(n);
 	if (n->dirty_count)
 		work += conn_flush_dirty(n);
+	if (__builtin_expect(n->traces.count != 0, 0))
+		net_trace_left(n);
 	if (n->dead)
 		conn_bury(n);
 	idle = n->slots_waiting == n->orphans && n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 &&

@@ -18,6 +18,7 @@
 #include "core/atomic.h"
 #include "core/histogram.h"
 #include "core/topics.h"
+#include "core/trace.h"
 #include "net/call.h"
 #include "net/http.h"
 #include "net/http_read.h"
@@ -32,6 +33,7 @@
 struct arrival {
 	const char *address;
 	const void *body, *key;            /* body: aligned to 8                                    */
+	const struct trace_tail *trace;    /* its state before it; NULL: it is not traced           */
 	uint64_t    token;
 	uint64_t    hash;                  /* the door's                                            */
 	void       *type;                  /* the door's; NULL: not known yet                       */
@@ -68,6 +70,7 @@ struct net_door {
 	atomic_u64 *durable;               /* epoch: what is due by then is on disk                 */
 	struct topics *topics;
 	ck_epoch_record_t *(*epoch)(void *box, uint32_t worker);
+	struct span_ring *(*spans)(void *box, uint32_t worker);
 	uint64_t (*publish)(void *box, uint32_t worker, const struct arg *channel, const struct arg *body);
 	bool (*personal)(void *box, const struct arg *channel, struct request *r);   /* r->id: room for an address */
 	void (*wake)(void *box, uint32_t worker);
@@ -216,6 +219,22 @@ struct late {
 	uint64_t     body[];
 };
 
+/* Requests of traces that are kept, until their replies have left. */
+#define TRACED_MOST 256
+struct traced {
+	struct trace at;
+	uint32_t     slot, slot_gen;
+	uint64_t     received_ns;
+	uint64_t     due;                  /* of its reply; UINT64_MAX: there is none yet           */
+};
+struct net_traces {
+	struct span_ring *spans;           /* the worker's                                          */
+	uint32_t          count;
+	uint32_t          every;           /* of so many requests one is sampled; 0: none           */
+	uint32_t          until_next;
+	struct traced     list[TRACED_MOST];
+};
+
 struct net_counts {
 	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out, pushed;
 };
@@ -249,6 +268,7 @@ struct net {
 	uint64_t       reply_due;          /* what the reply of the command that runs tells is on disk then */
 	bool           muting;             /* what the running command asks for is not to be answered */
 	ck_epoch_record_t *epoch;          /* the worker's; NULL: nobody reads topics any more      */
+	struct net_traces traces;          /* trace.c                                               */
 	struct conn   *running;            /* whose command runs; NULL: none                        */
 	struct out     own;                /* pushes for it: they follow its reply                  */
 	uint64_t       own_due;
@@ -372,6 +392,13 @@ void took_lost(struct net *n);                         /* timed.slot went withou
 void took_durable(struct net *n);                      /* timed.due is set, and may have come   */
 uint64_t server_calls(struct server *s, uint32_t what);                         /* how often; any thread */
 void server_took(struct server *s, uint32_t what, struct histogram_sum *sum);    /* any thread */
+/* ── trace.c ── */
+#define TRACE_BYTES ((TRACE_STATE_MAX + 7) / 8 * 8 + sizeof(struct trace_tail))
+/* The trace of a request that takes this slot, in net.bytes, where there is room for TRACE_BYTES; NULL: it has none. */
+const struct trace_tail *net_trace(struct net *n, const struct request *r, uint32_t slot);
+void net_trace_every(struct net *n, uint32_t requests);
+void net_trace_replied(struct net *n, uint32_t slot, uint64_t due);
+void net_trace_left(struct net *n);                    /* what may leave has left               */
 
 /* ── roll.c ── */
 void roll_kill(struct net *n, uint64_t id);

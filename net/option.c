@@ -74,6 +74,7 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "noh-max-subscriber-bytes", offsetof(noh_listen_options, max_subscriber_bytes) },
 	{ "noh-max-subscriptions", offsetof(noh_listen_options, max_subscriptions) },
 	{ "noh-stop-ms", offsetof(noh_listen_options, stop_ms) },
+	{ "noh-trace-sample", offsetof(noh_listen_options, trace_sample) },
 };
 enum { CHANGEABLE = sizeof changeable / sizeof changeable[0] };
 static_assert(CHANGEABLE <= OPTIONS_MAX, "server.changed_at has a place for each");
@@ -91,6 +92,7 @@ static void set_option(struct net *n, uint32_t which, uint32_t value)
 	memcpy((char *)&n->o + changeable[which].at, &value, sizeof value);
 	option_defaults(&n->o);          /* 0 means the default here as well */
 	option_limits(n);
+	net_trace_every(n, n->o.trace_sample);
 	n->sweep_ms = 0;
 }
 

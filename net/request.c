@@ -33,7 +33,8 @@ static void *held_copy(char **at, const void *bytes, size_t len)
 /* Not now: its connection is not read further until this and what came after it have gone in. */
 static void hold(struct net *n, struct conn *c, const struct arrival *a)
 {
-	size_t bytes = sizeof(struct held) + a->address_len + a->len + a->key_len + 24;
+	size_t state = a->trace ? (a->trace->state_len + 7) & ~(size_t)7 : 0, tail = a->trace ? sizeof *a->trace : 0;
+	size_t bytes = sizeof(struct held) + a->address_len + a->len + a->key_len + 24 + state + tail;
 	struct held *h = mem_alloc(bytes);
 	char *at;
 
@@ -48,6 +49,8 @@ static void hold(struct net *n, struct conn *c, const struct arrival *a)
 	h->a.body = held_copy(&at, a->body, a->len);
 	h->a.address = held_copy(&at, a->address, a->address_len);
 	h->a.key = a->key ? held_copy(&at, a->key, a->key_len) : NULL;
+	if (a->trace)
+		h->a.trace = (void *)((char *)held_copy(&at, trace_state(a->trace), state + tail) + state);
 	h->until_ms = n->slots[a->slot].until_ms;
 	if (!(c->flags & CONN_STALLED)) {
 		c->flags |= CONN_STALLED;
@@ -336,7 +339,7 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 		net_answer(n, slot_token(n, number), 0, NOH_EADDRESS, NULL, 0);
 		return;
 	}
-	if (n->arrival_count == ARRIVALS || n->bytes_used + 255 + r->key_len + small + 24 > ARRIVAL_BYTES)
+	if (n->arrival_count == ARRIVALS || n->bytes_used + 255 + r->key_len + small + 24 + TRACE_BYTES > ARRIVAL_BYTES)
 		request_deliver(n);
 	a = &n->arrivals[n->arrival_count++];
 	a->body = small ? put(n, r->body, small) : r->body;
@@ -355,6 +358,9 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 	a->op = (uint8_t)r->op;
 	a->named = (uint8_t)r->type;
 	a->final = false;
+	a->trace = NULL;
+	if (__builtin_expect(r->trace || (n->traces.every && --n->traces.until_next == 0), 0))
+		a->trace = net_trace(n, r, number);
 	if (small < r->len)
 		request_deliver(n);
 }

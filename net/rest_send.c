@@ -141,6 +141,10 @@ static void ask(struct call *c, const struct http_request *q, enum rest_form_id 
 			     .key = key.len ? key.at : NULL, .key_len = key.len,
 			     .timeout_ms = invoke ? (uint32_t)got[INVOKE_TIMEOUT].n : 0 };
 	struct tag tag = { (uint64_t)(uintptr_t)actor.type, m.kind };
+	const struct trace_text trace = { q->traceparent, q->tracestate };
+
+	if (q->traceparent.len)
+		r.trace = &trace;
 
 	if (!invoke)
 		tag.a = (uint64_t)(uintptr_t)rest_node(c);

@@ -183,6 +183,8 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		c->last = 0;
 	c->waiting -= weight(s);
 	c->queued -= held_bytes(s);
+	if (__builtin_expect(n->traces.count != 0, 0))
+		net_trace_replied(n, number, s->at_once ? 0 : due);
 	if (!s->silent && !(c->flags & CONN_DEAD)) {
 		c->out.proto = s->proto;
 		c->out.replayed = s->replayed;

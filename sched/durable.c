@@ -190,8 +190,8 @@ static void remember_key(struct worker *w, struct cell *c)
 	    disk->idem_put(disk->arg, noh_address(t), strlen(noh_address(t)), body_hash(c),
 			   envelope_key(env, t->msgs[0].len), env->key_len, t->key_part, t->key_part_len,
 			   t->due) != NOH_OK)
-		sched_logf(t->sched, NOH_ERROR, noh_address(t), "no memory for an idempotency key: a retry "
-			   "within the next minute may be handled twice");
+		turn_logf(t, NOH_ERROR, "no memory for an idempotency key: a retry "
+			  "within the next minute may be handled twice");
 	mem_free(t->key_part, t->key_part_len);
 	t->key_part = NULL;
 }
@@ -210,7 +210,8 @@ void durable_tell(struct worker *w)
 		noh_actor to = e->cell ? ref_make(e->cell, e->gen) : pending_asker(s, e->msg.reply);
 		struct cell *c;
 
-		if (!ref_number(to) || (e->msg.len != FX_SPAWN && (e->msg.len & MSG_WRAPPED)))
+		if (!ref_number(to) || (e->msg.len != FX_SPAWN && (e->msg.len & MSG_WRAPPED) &&
+					((struct envelope *)e->msg.body.big)->seq))
 			continue;
 		c = cell_at(s, ref_number(to));
 		if (load_acquire(&c->mailbox.gen) == ref_gen(to))

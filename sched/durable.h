@@ -105,6 +105,7 @@ bool gate_room(struct gate *g);                            /* for the answers of
 void gate_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);
 void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, const void *body,
 		 size_t len);
+void gate_trace(struct worker *w, uint64_t due, const void *body, size_t len);   /* trace.h: MSG_INLINE at most */
 uint32_t gate_open(struct worker *w, struct port *p);      /* what may leave, leaves: how many */
 void gate_end(struct worker *w, int status);               /* the box ends: all that is left   */
 void gate_free(struct worker *w);

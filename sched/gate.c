@@ -7,6 +7,7 @@
 #include "sched/durable.h"
 
 #include "core/plant.h"
+#include "sched/trace.h"
 
 #include <string.h>
 
@@ -121,6 +122,12 @@ void gate_answer(struct worker *w, uint64_t due, uint64_t token, int status, con
 		gate_complete(&w->mine.port, token, NOH_ENOMEM, NULL, 0);
 }
 
+/* A span of a trace waits like an answer, and nobody minds if it is forgotten. */
+void gate_trace(struct worker *w, uint64_t due, const void *body, size_t len)
+{
+	(void)gate_put(w, due, REPLY_TRACE, NOH_OK, body, len);
+}
+
 #define PASS_TOGETHER 32
 
 /* Some that are due by then, out of the gate. */
@@ -153,6 +160,11 @@ static uint32_t pass(struct worker *w, struct port *p, uint64_t durable, int sta
 			struct gated *e = &some[i];
 			const void *body = e->len > MSG_INLINE ? e->body.big : e->body.bytes;
 
+			if (__builtin_expect(e->token == REPLY_TRACE, 0)) {
+				if (status == NOH_OK)
+					trace_on_disk(p, body);
+				continue;
+			}
 			gate_complete(p, e->token, status == NOH_OK ? e->status : status,
 				      status == NOH_OK ? body : NULL, status == NOH_OK ? e->len : 0);
 			if (e->len > MSG_INLINE)

@@ -30,20 +30,6 @@ void sched_set_reading(bool yes)
 	reading = yes;
 }
 
-void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	if (s->log)
-		s->log(s->log_user, level, actor, line);
-	else if (level >= NOH_WARN)
-		fprintf(stderr, "noh: %s%s%s\n", actor, *actor ? ": " : "", line);
-}
-
 struct type *sched_find_type(struct sched *s, const char *name, size_t len)
 {
 	for (uint32_t i = 0; i < s->type_count; i++)
@@ -346,6 +332,7 @@ void sched_close(struct sched *s)
 		turn_free(w);
 		mem_free(w->mine.turn.topics.bytes, w->mine.turn.topics.room);
 		gate_free(w);
+		span_ring_close(&w->spans);
 		mem_free(w->mine.receivers, w->mine.receiver_room * sizeof *w->mine.receivers);
 		runq_close(&w->runq);
 		mem_free(w->mine.scratch, 0);

@@ -19,6 +19,7 @@
 #include "core/ring_hash.h"
 #include "core/slab.h"
 #include "core/topics.h"
+#include "core/trace.h"
 #include "mailbox/inbox.h"
 #include "sched/cell.h"
 #include "sched/directory.h"
@@ -71,6 +72,7 @@ struct type {
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
 	atomic_u64 at_start;           /* how many existed then                                    */
+	atomic_u32 log_level;          /* plus 1; 0: the box's                                     */
 	alignas(CACHE_LINE) struct wait_probe probe;
 };
 
@@ -145,7 +147,8 @@ enum {
 	TURN_STEP = 4096,                  /* one of several at one moment (step.h)         */
 	TURN_RECORDED = 8192,              /* of a step: it has a record                    */
 	TURN_REFUSED = 16384,              /* refusal is filled in                          */
-	TURN_TOPICS = 32768,                /* it publishes, or changes what it listens to    */
+	TURN_TOPICS = 32768,               /* it publishes, or changes what it listens to   */
+	TURN_TRACED = 65536,               /* trace is filled in (trace.h)                  */
 };
 
 struct noh_turn {
@@ -177,6 +180,8 @@ struct noh_turn {
 	uint8_t        *record;            /* prepared, not pushed; NULL: none                     */
 	uint64_t        record_seq;
 	struct msg      refusal;           /* what noh_refuse was given                            */
+	const struct trace_tail *trace;    /* of the first of its messages that has one            */
+	uint64_t        trace_began_ns;    /* when the hook was called, if that is kept            */
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
@@ -268,6 +273,7 @@ struct worker {
 	struct runq runq;
 	struct hands hands;
 	struct gate gate;
+	struct span_ring spans;
 	alignas(CACHE_LINE) struct {
 		struct inbox inbox;
 		struct park  park;
@@ -363,7 +369,9 @@ struct sched {
 	atomic_u32          *since_ds;         /* by cell: when it was activated; NULL: nobody will ask     */
 	struct sched_memory  memory;
 	noh_log_fn          *log;
+	noh_log_line_fn     *log_line;         /* instead of log                                   */
 	void                *log_user;
+	atomic_u32           log_level;        /* of types without one of their own                */
 
 	struct type        **types;
 	uint32_t             type_count;
@@ -421,8 +429,6 @@ uint64_t sched_bytes(struct sched *s);         /* of actors; budget.c */
 void sched_weigh(struct sched *s, uint64_t now_ms);    /* how much actors may take now; budget.c */
 uint64_t sched_actors(struct sched *s);
 uint64_t sched_sum(struct sched *s, size_t port_offset);    /* of a counter in all ports */
-void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...)
-	NOH_PRINTF(4, 5);
 int type_check_kind(const struct type *t, uint32_t kind);   /* may others send it? NOH_EKIND */
 struct type *sched_find_type(struct sched *s, const char *name, size_t len);
 void sched_enqueue(struct port *p, struct cell *c);     /* it is BUSY: let it run */
@@ -437,6 +443,10 @@ int  sched_resolve(struct port *p, const char *address, size_t len, struct cell 
  * if so. */
 struct named;
 int  sched_resolve_named(struct port *p, const struct named *who, struct cell **cell, uint32_t *gen, bool *claim);
+
+/* log.c: a line about an actor ("": none in particular); the same by its turn, with its message and trace */
+void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...) NOH_PRINTF(4, 5);
+void turn_logf(noh_turn *t, int level, const char *format, ...) NOH_PRINTF(3, 4);
 
 /* durable.c */
 void sched_durable(struct sched *s, uint64_t epoch);   /* the journal says so */
@@ -503,6 +513,7 @@ void clock_close(struct worker *w);
 
 /* pending.c. REPLY_STEP is no token: what a part of a step answers goes to the step. */
 #define REPLY_STEP (UINT64_C(1) << 32)
+#define REPLY_TRACE (UINT64_C(2) << 32)        /* nor is this: in the gate, a span that waits for the disk */
 enum { PENDING_ASK, PENDING_CALL, PENDING_THEN };
 size_t pending_size(void);
 size_t pending_link(void);

@@ -8,6 +8,7 @@
 #include "sched/meter.h"
 #include "sched/serve.h"
 #include "sched/step.h"
+#include "sched/trace.h"
 
 #include <string.h>
 
@@ -21,13 +22,15 @@ void serve_failed(struct worker *w, int rc)
 		durable_failed(w, load_relaxed(&t->cell));
 	else if (sched_is_durable(t->sched))
 		t->due = load_relaxed(body_due(load_relaxed(&t->cell)->body));
+	if (t->so_far.flags & TURN_TRACED)
+		trace_failed(w, rc);
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to)
 			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
 	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
-		sched_logf(t->sched, NOH_WARN, noh_address(t), "turn failed: %s",
-			   t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
+		turn_logf(t, NOH_WARN, "turn failed: %s",
+			  t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 }
 
 int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry)
@@ -36,6 +39,7 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 	struct type *ty = cell_type(w->fixed.sched, c);
 	struct effect *none;
 	uint64_t from;
+	uint32_t wrapped = 0;
 	int rc;
 
 	for (uint32_t i = 0; ty->durable && w->mine.read_only && i < n; i++)
@@ -48,6 +52,10 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 		return NOH_OK;
 	}
 	turn_begin(w, c, ty, msgs, n);
+	for (uint32_t i = 0; i < n; i++)
+		wrapped |= msgs[i].flags;
+	if (__builtin_expect(wrapped & MSG_WRAPPED, 0))
+		trace_turn_begins(w);
 	poison_note(w, c, msgs, n);
 	from = meter_begin(w);
 	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
@@ -174,6 +182,8 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	if (__builtin_expect(ty->noted, 0) && !may_run(w, c, ty, &m, owned, slot))
 		return NULL;
 	turn_begin(w, c, ty, &m, 1);
+	if (__builtin_expect(m.flags & MSG_WRAPPED, 0))
+		trace_turn_begins(w);
 	if (!slot)
 		count_one(&t->counts->accepted, 1);
 	rc = meter_hook(w, ty, &m);

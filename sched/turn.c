@@ -13,6 +13,7 @@
 #include "sched/durable.h"
 #include "sched/events.h"
 #include "sched/newborn.h"
+#include "sched/trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,9 +113,9 @@ static void answer(struct port *p, uint64_t token, int status, struct msg *m, bo
 {
 	if (__builtin_expect(token == REPLY_STEP, 0))            /* the step has taken it */
 		return;
+	if (m && (m->len & MSG_WRAPPED) && pending_answer_msg(p, token, status, m))
+		return;
 	if (sched_is_durable(p->sched)) {
-		if (m && (m->len & MSG_WRAPPED) && pending_answer_msg(p, token, status, m))
-			return;
 		gate_answer(p->worker, at_once ? 0 : p->worker->mine.turn.due, token, status,
 			    m ? msg_body(m) : NULL, m ? msg_len(m) : 0);
 		return;
@@ -192,7 +193,8 @@ void turn_answer_rest(struct worker *w)
 
 void turn_answer(struct worker *w, const noh_msg *m, int status)
 {
-	answer(&w->mine.port, m->reply_to, status, NULL, msg_at_once(m));
+	if (!(w->mine.turn.so_far.flags & TURN_TRACED) || !trace_answer(w, m, status))
+		answer(&w->mine.port, m->reply_to, status, NULL, msg_at_once(m));
 }
 
 /* A client of the network is told the reason, too. */
@@ -354,6 +356,8 @@ void turn_commit_rest(struct worker *w)
 	}
 	if (t->so_far.flags & TURN_TOPICS)
 		events_commit(w);
+	if (t->so_far.flags & TURN_TRACED)
+		trace_commit(w);
 }
 
 void turn_undo(struct worker *w)
@@ -398,7 +402,7 @@ static int refuse(struct worker *w)
 	if (t->so_far.flags & TURN_REFUSED)
 		said = t->refusal;
 	turn_undo(w);
-	uint32_t flags = t->so_far.flags & (TURN_READONLY | TURN_ADDRESS);
+	uint32_t flags = t->so_far.flags & (TURN_READONLY | TURN_ADDRESS | TURN_TRACED);
 
 	memset(&t->so_far, 0, sizeof t->so_far);
 	t->so_far.flags = flags;

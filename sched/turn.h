@@ -32,7 +32,8 @@ bool turn_note_address(noh_turn *t, uint32_t effect, const char *address, size_t
 const char *turn_letter(const noh_turn *t, const struct effect *e, uint32_t *len);   /* NULL: by reference */
 void turn_note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen);
 void newborn_publish(struct worker *w);                  /* newborn.h */
-void turn_commit_rest(struct worker *w);                 /* key-value part, schedules, stop       */
+void turn_commit_rest(struct worker *w);                 /* key-value part, schedules, stop, trace */
+void trace_turn_begins(struct worker *w);                /* trace.h */
 
 static inline bool type_reads(const struct type *ty, uint32_t kind)
 {
@@ -107,7 +108,8 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 			turn_publish_state(c, t->type, t->so_far.state);
 		turn_changed(w, c);
 	}
-	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP | TURN_ERASE | TURN_TOPICS), 0))
+	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP | TURN_ERASE | TURN_TOPICS |
+					      TURN_TRACED), 0))
 		turn_commit_rest(w);
 	if (__builtin_expect(t->sched->journal.arg != NULL, 0) && fx->count)
 		durable_tell(w);

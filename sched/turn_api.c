@@ -101,17 +101,6 @@ int noh_fail(noh_turn *t, const char *format, ...)
 	return NOH_EFAILED;
 }
 
-void noh_log(noh_turn *t, int level, const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	sched_logf(t->sched, level, noh_address(t), "%s", line);
-}
-
 /* ── answering ── */
 
 static int add_answer(noh_turn *t, uint64_t token, int status, const void *body, size_t len, bool at_once)

@@ -11,6 +11,7 @@
 #include "tools/demo.h"
 #include "tools/serve.h"
 #include "tools/sim.h"
+#include "tools/trace.h"
 #include "tools/user.h"
 
 #include <stdio.h>
@@ -28,6 +29,7 @@ static const struct verb {
 	{ "Serve", "serve", "counters and inventory for every Redis client", serve_main },
 	{ NULL, "user", "who may use it: add, list, revoke", user_main },
 	{ NULL, "config", "its settings: show, check", config_main },
+	{ NULL, "trace", "where a request was, and how long: show, list", trace_main },
 	{ "Care for a data directory", "inspect", "what it holds, or one actor of it", inspect_main },
 	{ NULL, "verify", "read every byte: is all well?", verify_main },
 	{ NULL, "check", "which types and versions are stored; can they be opened?", check_main },

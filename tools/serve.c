@@ -40,6 +40,8 @@ static int failed(int rc)
 
 	fprintf(stderr, "noh serve: %s%s\n", why,
 		strstr(why, "(HTTP)") ? "; --http-port takes another one, or 0 for none" : "");
+	if (rc == NOH_ENOTYPE)
+		return CLI_USAGE;                /* a setting names a type that there is not */
 	return rc == NOH_EINUSE || rc == NOH_ENOSPC || rc == NOH_ENOMEM ? CLI_TEMPORARY : CLI_FAILED;
 }
 
@@ -119,8 +121,8 @@ static int open_box(struct server *s)
 		.idem_ms = settings_number(set, SET_IDEM_KEEP),
 		.idem_bytes = settings_number(set, SET_IDEM_BYTES),
 		.no_uring = strcmp(settings_text(set, SET_IO), "epoll") == 0,
-		.log = server_log,
-		.log_user = &s->log,
+		.log_line = noh_logger_write,
+		.log_user = s->log.logger,
 	};
 	snprintf(head, sizeof head, "%s/noh.dir", settings_text(set, SET_DIR));
 	s->fresh = access(head, F_OK) != 0;
@@ -243,6 +245,7 @@ noh_listen_options server_listen_options(struct server *s)
 		.call_ms = (uint32_t)settings_number(set, SET_CALL),
 		.stop_ms = (uint32_t)settings_number(set, SET_STOP_PATIENCE),
 		.durability = strcmp(settings_text(set, SET_DURABILITY), "memory") == 0 ? NOH_MEMORY : NOH_DISK,
+		.trace_sample = (uint32_t)settings_number(set, SET_TRACE_SAMPLE),
 		.may_shutdown = settings_number(set, SET_SHUTDOWN),
 		.on_shutdown = on_shutdown,
 		.on_reload = reload_asked,
@@ -274,6 +277,8 @@ static int start_box(struct server *s)
 	if (rc == NOH_OK)
 		rc = register_type(s, noh_later_type());
 	if (rc == NOH_OK)
+		rc = server_log_open(s);         /* again: the levels of types, which there are by now */
+	if (rc == NOH_OK)
 		rc = start_listening(s);
 	if (rc == NOH_OK)
 		rc = users_apply(s, &s->accounts);       /* before the first connection is served */
@@ -293,8 +298,11 @@ static int serve(struct server *s)
 {
 	char why[1024];
 
-	server_log_open(s);
-	server_take_signals();
+	server_take_signals();                   /* before there are threads */
+	int rc = server_log_open(s);
+
+	if (rc != NOH_OK)
+		return failed(rc);
 	server_fit_connections(s);
 	accounts_path(&s->settings, s->users, sizeof s->users);
 	if (!users_read(s, &s->settings, s->users, &s->accounts, &s->mark, why, sizeof why)) {
@@ -332,6 +340,7 @@ int serve_main(int argc, char **argv)
 	}
 	if (s.settings.errors == 0 && settings_load(&s.settings, environ))
 		code = serve(&s);
+	server_log_close(&s);
 	accounts_free(&s.accounts);
 	settings_free(&s.settings);
 	for (struct info_table *next; s.info; s.info = next) {

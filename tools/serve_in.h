@@ -3,7 +3,7 @@
  * service manager).
  *
  * Owns     the box, the settings in effect, the accounts in effect.
- * Threads  the main thread; server_log and reload_asked are called by any.
+ * Threads  the main thread; reload_asked is called by any.
  */
 #ifndef NOH_TOOLS_SERVE_IN_H
 #define NOH_TOOLS_SERVE_IN_H
@@ -57,7 +57,7 @@ struct server {
 	} pulse;
 
 	struct server_log {
-		_Atomic int level;
+		noh_logger *logger;
 		bool        json;
 		bool        journal;         /* stderr is systemd's journal: <3> instead of times */
 	} log;
@@ -97,8 +97,8 @@ void pulse_take(struct server *s);
 void pulse_end(struct server *s, uint64_t deadline_ms);  /* a stop begins that may take so long        */
 
 /* ── serve_say.c ── */
-void server_log_open(struct server *s);
-noh_log_fn server_log;                                   /* user: struct server_log */
+int  server_log_open(struct server *s);                  /* and again, after a reload */
+void server_log_close(struct server *s);
 /* A line that is always told, whatever the level. */
 void server_say(struct server *s, int level, const char *format, ...) NOH_PRINTF(3, 4);
 void server_banner(struct server *s);

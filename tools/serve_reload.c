@@ -240,7 +240,8 @@ static bool reload(struct findings *f)
 		memcpy(s->users, path, sizeof path);
 		users_take(s, &accounts);
 		take_over(f, &fresh, is_new);
-		server_log_open(s);
+		if (server_log_open(s) != NOH_OK)
+			server_say(s, NOH_ERROR, "log.types: %s; the levels stay as they were", noh_why());
 		set_box(s, is_new);
 		set_network(f);
 		users_tell(s);

@@ -14,80 +14,29 @@
 
 /* ── the log ── */
 
-static const char *const level_names[] = { "debug", "info", "warn", "error" };
-
-void server_log_open(struct server *s)
+/* Lines go through the logger's ring, in their order; a stderr that nobody reads holds up nothing. */
+int server_log_open(struct server *s)
 {
-	atomic_store(&s->log.level, (int)settings_number(&s->settings, SET_LOG_LEVEL));
+	char levels[SETTINGS_VALUE_MAX + 16];
+
 	s->log.json = settings_number(&s->settings, SET_LOG_FORMAT) == 1;
-	s->log.journal = getenv("JOURNAL_STREAM") != NULL && !isatty(STDERR_FILENO);
-}
+	s->log.journal = noh_logger_is_journal(STDERR_FILENO);
+	if (!s->log.logger) {
+		int rc = noh_logger_open(&s->log.logger, &(noh_logger_options){ .journal = s->log.journal });
 
-static size_t put_text(char *buf, size_t size, size_t at, const char *text)
-{
-	size_t n = strlen(text);
-
-	if (at + n >= size)
-		n = size - 1 - at;
-	memcpy(buf + at, text, n);
-	return at + n;
-}
-
-/* The inside of a JSON string, or of one line: no byte of an actor's name can end it. */
-static size_t put_escaped(char *buf, size_t size, size_t at, const char *text, bool json)
-{
-	for (const unsigned char *c = (const unsigned char *)text; *c && at + 8 < size; c++) {
-		if (json && (*c == '"' || *c == '\\'))
-			at += (size_t)snprintf(buf + at, size - at, "\\%c", *c);
-		else if (*c < ' ' || *c == 0x7f || (json && *c > '~'))
-			at += (size_t)snprintf(buf + at, size - at, json ? "\\u%04x" : "\\x%02x", *c);
-		else
-			buf[at++] = (char)*c;
+		if (rc != NOH_OK)
+			return rc;
 	}
-	return at;
+	noh_logger_set_json(s->log.logger, s->log.json);
+	snprintf(levels, sizeof levels, "%s %s", settings_text(&s->settings, SET_LOG_LEVEL),
+		 settings_text(&s->settings, SET_LOG_TYPES));
+	return s->box ? noh_set_log_level(s->box, levels) : NOH_OK;
 }
 
-static void stamp(char *buf, size_t size)
+void server_log_close(struct server *s)
 {
-	struct timespec now;
-	struct tm utc;
-	char date[32];
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &utc));
-	snprintf(buf, size, "%s.%03ldZ", date, now.tv_nsec / 1000000);
-}
-
-/* One write a line, so that lines of several threads do not mix. */
-static void write_line(const struct server_log *log, int level, const char *actor, const char *text)
-{
-	static const int priority[] = { 7, 6, 4, 3 };      /* of syslog */
-	char line[4096], time_text[48], head[128];
-	size_t at = 0, room = sizeof line - 3;
-
-	level = level < NOH_DEBUG ? NOH_DEBUG : level > NOH_ERROR ? NOH_ERROR : level;
-	stamp(time_text, sizeof time_text);
-	if (log->json)
-		snprintf(head, sizeof head, "{\"time\":\"%s\",\"level\":\"%s\",\"actor\":\"", time_text,
-			 level_names[level]);
-	else if (log->journal)
-		snprintf(head, sizeof head, "<%d>", priority[level]);
-	else
-		snprintf(head, sizeof head, "%s %-5s ", time_text, level_names[level]);
-	at = put_text(line, room, at, head);
-	at = put_escaped(line, room, at, actor, log->json);
-	at = put_text(line, room, at, log->json ? "\",\"msg\":\"" : *actor ? ": " : "");
-	at = put_escaped(line, room, at, text, log->json);
-	at = put_text(line, sizeof line, at, log->json ? "\"}\n" : "\n");
-	(void)!write(STDERR_FILENO, line, at);
-}
-
-void server_log(void *user, int level, const char *actor, const char *line)
-{
-	const struct server_log *log = user;
-
-	if (level >= atomic_load_explicit(&log->level, memory_order_relaxed))
-		write_line(log, level, actor, line);
+	noh_logger_close(s->log.logger, 2000);
+	s->log.logger = NULL;
 }
 
 void server_say(struct server *s, int level, const char *format, ...)
@@ -98,7 +47,8 @@ void server_say(struct server *s, int level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	write_line(&s->log, level, "", text);
+	noh_logger_write(s->log.logger, &(noh_log_line){ .level = level, .msg = text, .actor = "", .type = "", .msg_id = "",
+							  .trace_id = "", .span_id = "", .shard = -1 });
 }
 
 /* ── the banner ── */

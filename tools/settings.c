@@ -170,8 +170,14 @@ const struct setting settings_table[SETTINGS] = {
 
 	[SET_LOG_LEVEL] = { .section = "log", .key = "level", .flag = "log-level", .type = SETTING_CHOICE,
 		.choices = levels, .preset = "warn", .help = "What is told on stderr: this and what is more serious." },
+	[SET_LOG_TYPES] = { .section = "log", .key = "types", .flag = "log-types", .type = SETTING_LEVELS, .choices = levels,
+		.preset = "", .help = "The same for some types of actors alone: counter=debug,inventory=error." },
 	[SET_LOG_FORMAT] = { .section = "log", .key = "format", .flag = "log-format", .type = SETTING_CHOICE,
 		.choices = formats, .preset = "text", .help = "One line per event: text for people, json for programs." },
+
+	[SET_TRACE_SAMPLE] = { .section = "trace", .key = "sample", .flag = "trace-sample", .type = SETTING_NUMBER,
+		.preset = "1024", .least = 1, .most = 1u << 30, .or_zero = true,
+		.help = "Of so many requests that no client traces one is traced (noh trace list); 0: none." },
 
 	[SET_NODE_ID] = { .section = "node", .key = "id", .flag = "node-id", .alias = { "ACTOR_NODE_ID" }, .seed = "NodeId",
 		.type = SETTING_TEXT, .preset = "", .least = 1, .most = 63, .restart = true,
@@ -364,7 +370,7 @@ const char *settings_text(const struct settings *s, enum setting_id id)
 bool settings_same(const struct settings *a, const struct settings *b, enum setting_id id)
 {
 	enum setting_type type = settings_table[id].type;
-	bool text = type == SETTING_TEXT || type == SETTING_PATH || type == SETTING_ADDRESS;
+	bool text = type == SETTING_TEXT || type == SETTING_PATH || type == SETTING_ADDRESS || type == SETTING_LEVELS;
 
 	return text ? strcmp(settings_text(a, id), settings_text(b, id)) == 0
 		    : settings_number(a, id) == settings_number(b, id);

@@ -22,7 +22,8 @@ enum setting_type {
 	SETTING_NUMBER,
 	SETTING_SIZE,          /* bytes: 64MiB, 200MB, 512B                              */
 	SETTING_DURATION,      /* milliseconds: 300s, 250ms, 24h                         */
-	SETTING_RATIO          /* 0 to 1, such as 0.8; its number is thousandths         */
+	SETTING_RATIO,         /* 0 to 1, such as 0.8; its number is thousandths         */
+	SETTING_LEVELS         /* TYPE=LEVEL,TYPE=LEVEL: of the log                      */
 };
 
 enum setting_id {
@@ -36,7 +37,7 @@ enum setting_id {
 	SET_WORKERS, SET_PIN, SET_MEMORY, SET_MAX_ACTORS, SET_MAX_MESSAGE, SET_SLOW_TURN, SET_STOP_DEADLINE,
 	SET_ACTOR_IDLE, SET_ACTOR_MAILBOX,
 	SET_USERS_FILE, SET_ADMIN_TOKEN,
-	SET_LOG_LEVEL, SET_LOG_FORMAT,
+	SET_LOG_LEVEL, SET_LOG_TYPES, SET_LOG_FORMAT, SET_TRACE_SAMPLE,
 	SET_NODE_ID, SET_NODE_MODE, SET_CLAIM_TTL, SET_CLAIM_REFRESH, SET_PLACEMENT, SET_NODES, SET_PARTITIONS, SET_REPLICAS,
 	SET_POOL_NAME, SET_POOL_TYPE, SET_MIN_INSTANCES, SET_MAX_INSTANCES, SET_SCALE_UP, SET_SCALE_DOWN,
 	SET_ACTORS_PER_NODE,

@@ -149,6 +149,29 @@ static bool choice(const struct setting *t, const char *text, uint64_t *number, 
 	return false;
 }
 
+/* Which types there are is known when the box is. */
+static bool levels(const struct setting *t, const char *text, char *why, size_t size)
+{
+	char one[64], bad[128];
+	uint64_t number;
+
+	for (const char *at = text; *at; ) {
+		size_t len = strcspn(at, ","), name = strcspn(at, "=,");
+
+		if (name == 0 || name >= len || len - name > sizeof one) {
+			snprintf(why, size, "is not TYPE=LEVEL, several of them parted by commas");
+			return false;
+		}
+		snprintf(one, sizeof one, "%.*s", (int)(len - name - 1), at + name + 1);
+		if (!choice(t, one, &number, bad, sizeof bad)) {
+			snprintf(why, size, "has \"%s\" for a level, which %s", one, bad);
+			return false;
+		}
+		at += len + (at[len] == ',');
+	}
+	return true;
+}
+
 static bool boolean(const char *text, uint64_t *number, char *why, size_t size)
 {
 	static const char *const words[] = { "false", "true", "no", "yes", "off", "on" };
@@ -205,6 +228,7 @@ bool settings_value(const struct setting *t, const char *text, uint64_t *number,
 	case SETTING_RATIO: return ratio(text, number, why, size);
 	case SETTING_ADDRESS: return address(text, why, size);
 	case SETTING_PATH: return true;
+	case SETTING_LEVELS: return levels(t, text, why, size);
 	case SETTING_TEXT: break;
 	}
 	if (strlen(text) >= t->least && strlen(text) <= t->most)

@@ -13,6 +13,7 @@ static const struct {
 	{ "actors", "The built-in types, counter and inventory." },
 	{ "users", "Accounts; see noh user." },
 	{ "log", "What is told on stderr." },
+	{ "trace", "What is remembered of requests on their way (noh trace)." },
 	{ "node", "Names that other systems of actors use." },
 	{ "pool", "The same, for their pools of nodes: here, of worker threads." },
 };
@@ -23,6 +24,7 @@ static const char *placeholder(const struct setting *t)
 	static const char *const words[] = {
 		[SETTING_TEXT] = "TEXT", [SETTING_PATH] = "PATH", [SETTING_ADDRESS] = "ADDR", [SETTING_CHOICE] = "",
 		[SETTING_BOOL] = "", [SETTING_NUMBER] = "N", [SETTING_SIZE] = "SIZE", [SETTING_DURATION] = "TIME", [SETTING_RATIO] = "0.N",
+		[SETTING_LEVELS] = "LIST",
 	};
 	return words[t->type];
 }
@@ -99,6 +101,7 @@ static void in_words(const struct setting *t)
 	settings_write(most, sizeof most, t->most, t->type);
 	switch (t->type) {
 	case SETTING_CHOICE: printf("%s", words); break;
+	case SETTING_LEVELS: printf("TYPE=LEVEL, ...; levels: %s", words); break;
 	case SETTING_BOOL: printf("true, false"); break;
 	case SETTING_NUMBER:
 	case SETTING_SIZE:

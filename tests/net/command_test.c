@@ -330,6 +330,21 @@ static void settings_are_shown_by_pattern_and_few_are_changed(void)
 	EXPECT_EQ(fake.resets, 1);
 }
 
+static void levels_of_the_log_are_set_by_their_names(void)
+{
+	fake_open(NOH_ADMIN);
+	REPLIES("config set loglevel 'warn counter=debug'", "+OK");
+	REPLIES("config get loglevel", "*2\r\n$8\r\nloglevel\r\n$18\r\nwarn counter=debug");
+	fake.option_value = 0;
+	REPLIES("config set timeout 60 loglevel loud",
+		"-ERR CONFIG SET failed (possibly related to argument 'loglevel') - no such level");
+	EXPECT_EQ(fake.option_value, 0);                       /* none of them, then */
+	REPLIES("config set loglevel info port 1",
+		"-ERR CONFIG SET failed (possibly related to argument 'port') - can't set immutable config");
+	REPLIES("config get loglevel", "*2\r\n$8\r\nloglevel\r\n$18\r\nwarn counter=debug");
+	REPLIES("config set noh-trace-sample 0", "+OK");       /* as it is; 0 is none */
+}
+
 static bool info_has(const char *text)
 {
 	out_bytes(&fake.out, "", 1);
@@ -460,6 +475,10 @@ static void messages_go_to_any_actor(void)
 	ASKS("actor.send npc:7 12 hello ACK memory IDEM k", "send npc:7 12 'hello' memory key k");
 	ASKS("actor.send npc:7 12 hello ACK none", "send npc:7 12 'hello' nowait");
 	ASKS("actor.send npc:7 12 '' ACK disk", "send npc:7 12 ''");
+	ASKS("actor.send npc:7 12 x TRACE 00-t-p-01 ACK memory", "send npc:7 12 'x' memory trace 00-t-p-01");
+	ASKS("actor.invoke npc:7 12 x TRACESTATE a=b TRACE 00-t-p-01", "npc:7 12 'x' trace 00-t-p-01 state a=b");
+	REPLIES("actor.invoke npc:7 12 x TRACE", SYNTAX);
+	REPLIES("actor.invoke npc:7 12 x TRACE a TRACE b", SYNTAX);
 	REPLIES("actor.send npc:7 12 x ACK maybe", "-ERR ACK must be none, memory or disk");
 	REPLIES("actor.send npc:7 12 x ACK", SYNTAX);
 	REPLIES("actor.send npc:7 12 x ACK disk ACK disk", SYNTAX);
@@ -558,6 +577,7 @@ TEST_MAIN(
 	TEST(replies_can_be_switched_off),
 	TEST(clients_are_listed_and_ended),
 	TEST(settings_are_shown_by_pattern_and_few_are_changed),
+	TEST(levels_of_the_log_are_set_by_their_names),
 	TEST(info_has_what_clients_and_exporters_look_for),
 	TEST(commands_tell_about_themselves),
 	TEST(every_listing_adds_up),

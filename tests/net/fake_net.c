@@ -1,6 +1,7 @@
 /* tests/net/fake_net.c - a connection and a box that only write down what they are asked. */
 #include "tests/net/fake_net.h"
 
+#include "core/error.h"
 #include "noh_actors.h"
 
 #include <inttypes.h>
@@ -104,6 +105,10 @@ static void put_request(const struct request *r)
 		put(" nowait");
 	if (r->key)
 		put(" key %.*s", (int)r->key_len, (const char *)r->key);
+	if (r->trace)
+		put(" trace %.*s", (int)r->trace->parent.len, r->trace->parent.at);
+	if (r->trace && r->trace->state.len)
+		put(" state %.*s", (int)r->trace->state.len, r->trace->state.at);
 }
 
 static void asked(bool step, const struct request *requests, uint32_t n, format_fn *format, struct tag tag)
@@ -254,6 +259,24 @@ void net_shutdown(struct net *n)
 }
 
 /* ── the box ──────────────────────────────────────────────────────────────────────────────────── */
+static char log_level[64] = "info";
+
+int noh_set_log_level(noh_box *box, const char *levels)
+{
+	(void)box;
+	if (strcmp(levels, "loud") == 0)
+		return error_set(NOH_EINVAL, "no such level");
+	snprintf(log_level, sizeof log_level, "%s", levels);
+	return NOH_OK;
+}
+
+int noh_get_log_level(noh_box *box, char *levels, size_t size)
+{
+	(void)box;
+	snprintf(levels, size, "%s", log_level);
+	return NOH_OK;
+}
+
 int noh_get_stats(noh_box *box, noh_box_stats *stats)
 {
 	(void)box;

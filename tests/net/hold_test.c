@@ -59,6 +59,10 @@ static void door_log(void *box, int level, const char *line) { (void)box, (void)
 
 static ck_epoch_record_t *door_epoch(void *box, uint32_t worker) { (void)box, (void)worker; return NULL; }
 
+static struct span_ring spans;
+
+static struct span_ring *door_spans(void *box, uint32_t worker) { (void)box, (void)worker; return &spans; }
+
 static int io_wanted;
 
 static int connect_client(void)
@@ -83,7 +87,7 @@ static void open_all(uint32_t pipeline)
 {
 	struct net_door door = { .prepare = door_prepare, .deliver = door_deliver, .step = door_step,
 				 .awaits = door_awaits, .now_ns = door_now, .wall_ms = door_wall, .log = door_log,
-				 .durable = &t.durable, .epoch = door_epoch };
+				 .durable = &t.durable, .epoch = door_epoch, .spans = door_spans };
 	noh_listen_options o = { .resp_port = -1, .io = io_wanted, .max_pipeline = pipeline, .call_ms = 1000 };
 
 	memset(&t, 0, sizeof t);

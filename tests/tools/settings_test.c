@@ -346,6 +346,19 @@ static void units_are_written_out(void)
 	EXPECT(value(SET_IDEM_KEEP, "2d", 2 * 86400000));
 	EXPECT(value(SET_PIN, "off", 0) && value(SET_PIN, "Yes", 1));
 	EXPECT(value(SET_IO, "epoll", 2));
+	EXPECT(value(SET_TRACE_SAMPLE, "1024", 1024) && value(SET_TRACE_SAMPLE, "0", 0));
+}
+
+static void levels_of_types_are_pairs(void)
+{
+	EXPECT(value(SET_LOG_TYPES, "counter=debug", 0));
+	EXPECT(value(SET_LOG_TYPES, "counter=debug,inventory=error", 0));
+	EXPECT(!parse("[log]\ntypes = \"counter=loud\"\n"));
+	EXPECT(says("has \"loud\" for a level, which is none of debug, info, warn, error"));
+	settings_free(&s);
+	EXPECT(!parse("[log]\ntypes = \"counter\"\n"));
+	EXPECT(says("is not TYPE=LEVEL"));
+	settings_free(&s);
 }
 
 static void what_is_no_value_is_refused(void)
@@ -625,6 +638,7 @@ TEST_MAIN(
 	TEST(a_name_that_is_nearly_ours_is_told_and_others_are_left_alone),
 	TEST(secrets_come_from_files_and_are_never_shown),
 	TEST(units_are_written_out),
+	TEST(levels_of_types_are_pairs),
 	TEST(what_is_no_value_is_refused, "P11"),
 	TEST(a_wrong_value_is_told_with_what_would_be_right, "P11"),
 	TEST(an_unknown_flag_gets_the_nearest_known_one),
