@@ -7,6 +7,7 @@
 # make tests      build them all, run none   make deb     noh and noh-dev for Debian, in out/plain
 # make sim        the simulator: noh sim     noh sim --seed 42 --loud      one seed, step by step
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
+# SLOW=1 make unit     where the time goes   make T="wheel kv" unit tests of either name
 CC      ?= gcc
 COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 VERSION := $(shell sed -n 's/.*NOH_VERSION "\(.*\)"/\1/p' include/noh.h)
@@ -22,7 +23,7 @@ comma   := ,
 OPT     := $(if $(SAN),-O1 -fsanitize=$(sanflag) -fno-omit-frame-pointer -DNOH_SANITIZED,-O2)
 WARN    := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 CFLAGS  += -std=c11 -D_GNU_SOURCE -I. -Iinclude $(if $(filter thread,$(SAN)),-I$(OUT)/shim -DCK_USE_CC_BUILTINS=1) \
-           $(OPT) -g -fPIC -fvisibility=hidden -pthread $(WARN)
+           $(OPT) -g$(if $(SAN),1) -fPIC -fvisibility=hidden -pthread $(WARN)
 LIBS    := -lck -llmdb -luring -lxxhash -lcrypto $(if $(SAN),,-ljemalloc) -lm -pthread
 PARTS   := core mailbox sched persist net box actors
 SRC     := $(wildcard $(PARTS:%=%/*.c))
@@ -39,12 +40,13 @@ endif
 # Tests of one thread: ThreadSanitizer has nothing to look at there.
 ifeq ($(SAN),thread)
 TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix tests/,$(addsuffix _test.c,core/address \
-           core/buddy core/clock core/glob core/histogram core/ring_hash net/http_read net/out net/resp_read persist/record \
+           core/buddy core/clock core/glob core/histogram core/json core/ring_hash actors/json net/http_read net/out net/resp_read persist/record \
            sched/directory sched/kv \
-           sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply)),$(TESTS))
+           sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply \
+           persist/datadir persist/fold persist/recover actors/inventory actors/inventory_model)),$(TESTS))
 endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
-pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
+pick     = $(if $(T),$(foreach t,$(1),$(if $(strip $(foreach w,$(T),$(findstring $(w),$(t)))),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
 .PHONY: FORCE all lib run demo sim test tests unit stress fuzz bench bench-peers install deb deps clean
@@ -135,6 +137,7 @@ install: all lib
 	install -D -m755 $(OUT)/noh $(DESTDIR)$(PREFIX)/bin/noh
 	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
 	install -D -m644 include/noh_actors.h $(DESTDIR)$(PREFIX)/include/noh_actors.h
+	install -D -m644 include/noh_json.h $(DESTDIR)$(PREFIX)/include/noh_json.h
 	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(LIBDIR)/libnoh.a
 	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libnoh.so.$(VERSION)
 	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libnoh.so.0

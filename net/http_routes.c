@@ -1,6 +1,7 @@
 /* net/http_routes.c - every path of the HTTP face, once. */
 #include "net/http.h"
 
+#include "net/rest.h"
 #include "net/session.h"
 
 #include <string.h>
@@ -10,6 +11,14 @@ const struct http_route http_routes[] = {
 	{ "/readyz", "GET HEAD", SESSION_NOBODY, false, http_readyz, "readyz" },
 	{ "/metrics", "GET HEAD", SESSION_NOBODY, false, http_metrics, "metrics" },
 	{ "/admin/config/reload", "POST", NOH_ADMIN, false, http_config_reload, "configReload" },
+	{ "/openapi.json", "GET HEAD", SESSION_NOBODY, false, rest_openapi, "GetOpenApi" },
+	{ "/actor/send", "POST", NOH_USER, true, rest_send, "SendToActor" },
+	{ "/actor/invoke", "POST", NOH_USER, true, rest_invoke, "InvokeActor" },
+	{ "/actor/activate", "POST", NOH_DEVELOPER, true, rest_activate, "ActivateActor" },
+	{ "/actor/deactivate", "POST", NOH_DEVELOPER, true, rest_deactivate, "DeactivateActor" },
+	{ "/actor/status", "POST", NOH_USER, true, rest_status, "GetActorStatus" },
+	{ "/actor/list", "POST", NOH_DEVELOPER, true, rest_list, "ListActors" },
+	{ "/actor/pool/status", "POST", NOH_ADMIN, true, rest_pool, "GetActorPoolStatus" },
 	{ .path = NULL },
 };
 

@@ -104,7 +104,7 @@ static inline void cell_set_life(struct cell *c, noh_life life)
 /* Whether it exists, and nothing of before. release: whoever sees that knows when it is durable, too. */
 static inline void cell_set_known(struct cell *c, bool there, bool reborn)
 {
-	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD)) | LIFE_KNOWN |
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD | LIFE_EVICTED)) | LIFE_KNOWN |
 					  (there ? LIFE_THERE : 0) | (reborn ? LIFE_REBORN : 0)));
 }
 static inline void cell_set_evicted(struct cell *c, bool evicted)
@@ -121,6 +121,13 @@ static inline void cell_set_held(struct cell *c, bool held)
 static inline bool cell_plain(const struct cell *c)
 {
 	return (c->flags | CELL_DIRTY) == (CELL_READY | CELL_LOADED | CELL_DIRTY);
+}
+
+/* Active, and not resting or about to go; it may have something extra to do (others that rest until there is room
+ * here, for one, and then it is busy). */
+static inline bool cell_ready(const struct cell *c)
+{
+	return (c->flags | CELL_DIRTY | CELL_EXTRA) == (CELL_READY | CELL_LOADED | CELL_DIRTY | CELL_EXTRA);
 }
 
 static inline noh_actor ref_make(uint32_t number, uint32_t gen)

@@ -403,8 +403,16 @@ void durable_replayed(struct worker *w, const struct type *t, uint64_t reply)
 	count_one(&w->mine.port.types[t->index].replays[of], 1);
 }
 
+/* The network tells its client so. */
+static int replayed(uint64_t token, int status)
+{
+	return (token & TOKEN_OF_NET) && status >= 0 ? status | ANSWER_REPLAYED : status;
+}
+
 bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 {
+	static const char put_off[] = "the first message with this idempotency key was handled, but its answer was put off, and "
+				      "is not kept";
 	struct sched *s = w->fixed.sched;
 	struct sched_storage *disk = cell_type(s, c)->storage;
 	const struct envelope *env = msg_envelope(m);
@@ -434,10 +442,14 @@ bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 		due = 0;
 	if (p.body_hash == durable_print(m))
 		durable_replayed(w, cell_type(s, c), m->reply_to);
-	if (m->reply_to && (p.body_hash != durable_print(m) || (p.flags & IDEM_DEFERRED)))
+	if (m->reply_to && p.body_hash != durable_print(m))
 		gate_answer(w, due, m->reply_to, NOH_EIDEM, NULL, 0);
+	else if (m->reply_to && (p.flags & IDEM_DEFERRED))
+		gate_answer(w, due, m->reply_to, NOH_EIDEM, m->reply_to & TOKEN_OF_NET ? put_off : NULL,
+			    m->reply_to & TOKEN_OF_NET ? sizeof put_off - 1 : 0);
 	else if (m->reply_to)
-		gate_answer(w, due, m->reply_to, p.status, (char *)part + sizeof p, len - sizeof p);
+		gate_answer(w, due, m->reply_to, replayed(m->reply_to, p.status), (char *)part + sizeof p,
+			    len - sizeof p);
 	mem_free(part, len);
 	return true;
 }

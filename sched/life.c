@@ -8,6 +8,7 @@
  */
 #include "sched/poison.h"
 
+#include "core/life_report.h"
 #include "core/plant.h"
 #include "sched/events.h"
 #include "sched/image.h"
@@ -263,6 +264,7 @@ bool life_activate(struct worker *w, struct cell *c)
 	}
 	count_one(&w->mine.port.types[t->index].activations, 1);
 	count_one(&w->mine.port.types[t->index].loaded, existed);
+	sched_note_since(w, c);
 	c->flags |= CELL_READY;
 	cell_set_life(c, NOH_ACTIVE);
 	return true;
@@ -276,6 +278,7 @@ bool life_activate_new(struct worker *w, struct cell *c, struct type *t)
 	if (c->flags || t->pub.on_activate || t->pub.topic_count || t->durable || from->may_have(from->arg, body_hash(c)))
 		return false;
 	count_one(&w->mine.port.types[t->index].activations, 1);
+	sched_note_since(w, c);
 	c->flags = CELL_LOADED | CELL_READY;
 	store_release(&c->life, NOH_ACTIVE | LIFE_KNOWN);
 	return true;
@@ -346,9 +349,11 @@ static void say_goodbye(struct port *p, struct cell *c, int status)
 {
 	while (c->ext && c->ext->goodbyes) {
 		struct sysmsg *n = c->ext->goodbyes;
+		struct life_report report = { .drained = n->status ? 0 : n->kind };
+		bool told = status == NOH_OK && (n->token & TOKEN_OF_NET);
 
 		c->ext->goodbyes = n->next;
-		(void)pending_complete(p, n->token, status, NULL, 0);
+		(void)pending_complete(p, n->token, status, told ? &report : NULL, told ? sizeof report : 0);
 		node_free(p, n);
 	}
 }

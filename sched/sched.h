@@ -272,6 +272,7 @@ struct worker {
 		struct inbox inbox;
 		struct park  park;
 		atomic_u32   stuck;            /* set by the watchdog: others may take over        */
+		atomic_u64   stuck_ns;         /* and since when; its                              */
 		struct spread_shared spread;
 	} shared;
 	alignas(CACHE_LINE) struct {
@@ -329,6 +330,8 @@ struct sched_net {
 /* Tokens of the network's own: their answers go to it at once, and it holds them until they are due. */
 #define TOKEN_OF_NET (UINT64_C(1) << 63)
 #define TOKEN_OF_HTTP (UINT64_C(1) << 62)      /* and that one came by HTTP */
+/* In the status of an answer to it: what is told was stored with an idempotency key, not done now. */
+#define ANSWER_REPLAYED 0x10000
 
 /* What else takes memory out of the budget: box/ says it. arg NULL: nothing does. */
 struct sched_memory {
@@ -357,6 +360,7 @@ struct sched {
 	uint32_t             max_message, max_actors;
 	atomic_u32           slow_turn_ms;
 	atomic_u64           memory_budget;    /* of the whole box; 0: no limit                    */
+	atomic_u32          *since_ds;         /* by cell: when it was activated; NULL: nobody will ask     */
 	struct sched_memory  memory;
 	noh_log_fn          *log;
 	void                *log_user;
@@ -401,6 +405,9 @@ struct sched {
 
 /* sched.c */
 int  sched_open(struct sched *s);              /* after the fields above were set */
+void sched_keep_since(struct sched *s);     /* before it starts: when actors are activated */
+void sched_note_since(struct worker *w, struct cell *c);                 /* now            */
+uint64_t sched_since_ms(struct sched *s, struct cell *c);                /* wall clock; 0: nobody keeps it */
 int  sched_start(struct sched *s);             /* types are known: make the workers */
 void sched_discard(struct sched *s);           /* no thread runs: whoever is left goes, counted */
 void sched_close(struct sched *s);

@@ -23,7 +23,7 @@ void serve_failed(struct worker *w, int rc)
 		t->due = load_relaxed(body_due(load_relaxed(&t->cell)->body));
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to)
-			turn_answer(w, &t->msgs[i], rc);
+			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
 	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
 		sched_logf(t->sched, NOH_WARN, noh_address(t), "turn failed: %s",
@@ -301,6 +301,8 @@ static enum taken take_extra(struct worker *w, struct cell *c)
 		extra_redo(w, c);
 		return NO_MESSAGE;
 	}
+	if (!c->ext->joins)
+		return MESSAGE;
 	switch (step_meet(w, c)) {
 	case STEP_HOLDS: return LEFT;
 	case STEP_WENT: return NO_MESSAGE;
@@ -376,18 +378,22 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			sched_enqueue(&w->mine.port, c);
 			return NULL;
 		}
-		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_plain(c), 0)) {
+		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_ready(c), 0)) {
 			enum ready r = make_ready(w, c, in_hand);
 
 			if (r == PARKED || (r == NEVER_USED && life_deactivate(w, c)))
 				return NULL;
-			cur.id = 0;      /* it may have been told to go: then what waits is dropped */
+			cur.id = 0;      /* it may be broken: then what waits is refused */
 			if (r != READY)
 				continue;
 		}
-		/* What its activation brought from storage was sent before. */
-		if (__builtin_expect(c->flags & CELL_EXTRA, 0) && *in_hand && c->ext->redo)
-			put_down(w, c, in_hand);
+		if (__builtin_expect(c->flags & CELL_EXTRA, 0)) {
+			/* What its activation brought from storage was sent before. */
+			if (*in_hand && c->ext->redo)
+				put_down(w, c, in_hand);
+			if (c->ext->forced)
+				cur.id = 0;      /* what waits is dropped */
+		}
 		if (*in_hand) {
 			m = &(*in_hand)->msg;
 			*in_hand = NULL;

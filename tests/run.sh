@@ -106,6 +106,13 @@ unit_stage() {   # headline, make arguments...
 	suite "make $*" run_make "$@"
 	close_stage
 }
+# What make test makes smaller for the sanitizers (test_size), in its full size.
+full_size_stages() {
+	local sized
+	sized=$(grep -l 'test_size(' tests/*/*_test.c | sed 's/\.c$//' | tr '\n' ' ')
+	unit_stage "full size, ASan and UBSan" SAN=address TEST_FULL=1 TEST_TIMEOUT=1200 T="$sized" unit
+	unit_stage "full size, ThreadSanitizer" SAN=thread TEST_FULL=1 TEST_TIMEOUT=1200 T="$sized" unit
+}
 interleave_stage() {   # arguments of its run.sh
 	stage "interleavings"
 	if [ ! -x tests/interleave/run.sh ]; then skip "tests/interleave/run.sh is not there"; return; fi
@@ -119,10 +126,14 @@ build() {
 	check "make all lib" run_make all lib
 	close_stage
 }
-build_clang() {
+build_clang() {   # quick: what clang warns of needs no optimizer
 	stage "build, clang"
 	has clang || { skip "clang is not installed"; return; }
-	check "make CC=clang all" run_make CC=clang all
+	if [ "$1" = quick ]; then
+		check "make CC=clang OPT=-O0 all" run_make CC=clang OPT=-O0 OUT=out/plain-clang-O0 all
+	else
+		check "make CC=clang all lib" run_make CC=clang all lib
+	fi
 	close_stage
 }
 bench_smoke() {
@@ -166,7 +177,7 @@ all_exported() {
 staged_install() {   # into DESTDIR for another prefix, as a packager does
 	run_make install DESTDIR="$tmp/dest" PREFIX=/usr || return
 	local f
-	for f in bin/noh include/noh.h include/noh_actors.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
+	for f in bin/noh include/noh.h include/noh_actors.h include/noh_json.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
 		[ -e "$tmp/dest/usr/$f" ] || { echo "$f was not installed"; return 1; }
 	done
 	grep -qx 'prefix=/usr' "$tmp/dest/usr/lib/pkgconfig/noh.pc" || { echo "noh.pc names another prefix"; return 1; }
@@ -194,14 +205,14 @@ install_stage() {
 		check "libraries of libnoh.so are found" resolves "$lib/libnoh.so"
 		mkdir -p "$tmp/examples"
 		check "make -C examples" make -C examples OUT="$tmp/examples"
-		for e in counter ask timer; do
+		for e in counter ask timer json; do
 			check "examples/$e" "$tmp/examples/$e"
 		done
 		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/durable, again" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/counter, static" static_example
 		has redis-cli && suite "README.md, literally" tests/e2e/readme.sh "$tmp/prefix"
-		has g++ && check "noh.h and noh_actors.h in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h
+		has g++ && check "noh.h and its sisters in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h include/noh_json.h
 	fi
 	unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 	close_stage
@@ -248,7 +259,7 @@ serve_stage() {
 	local s
 	stage "the server, from outside"
 	: > "$tmp/skips"
-	for s in clients idle http metrics full_disk; do
+	for s in clients idle http api metrics full_disk; do
 		suite "tests/e2e/$s.sh" tests/e2e/$s.sh "$out/noh"
 		grep '^SKIP' "$log" >> "$tmp/skips"
 	done
@@ -331,8 +342,10 @@ if [ "$only" ]; then
 elif [ "$mode" = stress ]; then
 	unit_stage "stress tests, plain" T="$T" stress-unit
 	unit_stage "stress tests, ThreadSanitizer" SAN=thread T="$T" stress-unit
+	[ "$T" ] || full_size_stages
 	[ "$T" ] || interleave_stage stress
 	[ "$T" ] || build
+	[ "$T" ] || build_clang full
 	[ "$T" ] || sale_stage full
 	[ "$T" ] || neighbour_stage
 	[ "$T" ] || crash_stage full
@@ -341,7 +354,7 @@ elif [ "$T" ]; then
 	unit_stage "unit tests with \"$T\"" T="$T" unit
 else
 	build
-	build_clang
+	build_clang quick
 	unit_stage "unit tests, plain" unit
 	bench_smoke
 	e2e_stage

@@ -246,6 +246,7 @@ noh_listen_options server_listen_options(struct server *s)
 		.may_shutdown = settings_number(set, SET_SHUTDOWN),
 		.on_shutdown = on_shutdown,
 		.on_reload = reload_asked,
+		.node_id = s->node_id,
 		.info = s->info ? s->info->pairs : NULL,
 		.user = s,
 	};
