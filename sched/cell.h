@@ -104,7 +104,7 @@ static inline void cell_set_life(struct cell *c, noh_life life)
 /* Whether it exists, and nothing of before. release: whoever sees that knows when it is durable, too. */
 static inline void cell_set_known(struct cell *c, bool there, bool reborn)
 {
-	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD)) | LIFE_KNOWN |
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD | LIFE_EVICTED)) | LIFE_KNOWN |
 					  (there ? LIFE_THERE : 0) | (reborn ? LIFE_REBORN : 0)));
 }
 static inline void cell_set_evicted(struct cell *c, bool evicted)
