@@ -77,6 +77,7 @@ look() {
 		check nghttp2-client   nghttp2            libnghttp2      has_command h2load
 		check slowhttptest     slowhttptest       'slowhttptest (AUR)' has_command slowhttptest
 		check python3          python3            python          has_command python3
+		check libjansson-dev   jansson-devel      jansson         has_library jansson jansson.h
 		check nodejs           nodejs             nodejs          has_command node
 		check npm              npm                npm             has_command npm
 		check valgrind         valgrind           valgrind        has_command valgrind

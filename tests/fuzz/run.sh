@@ -36,6 +36,7 @@ rm -f "$out/libnoh_fuzz.a"
 ar rcs "$out/libnoh_fuzz.a" "${objects[@]}" || exit 1
 
 passed=0 failed=0
+second=$(pkg-config --libs jansson 2>/dev/null)   # a second opinion on what is JSON, where there is one
 for t in "${targets[@]}"; do
 	corpus=$out/$t.corpus
 	found=$out/$t.failed
@@ -45,7 +46,7 @@ for t in "${targets[@]}"; do
 	dict=()
 	[ -e "tests/fuzz/$t.dict" ] && dict=(-dict="tests/fuzz/$t.dict")
 	printf '  FUZZ  %s, %s s\n' "$t" "$seconds"
-	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -llmdb -luring -lxxhash -lcrypto -lm -o "$out/$t"; then
+	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -llmdb -luring -lxxhash -lcrypto $second -lm -o "$out/$t"; then
 		failed=$((failed + 1))
 		continue
 	fi
