@@ -17,6 +17,7 @@ const struct http_route http_routes[] = {
 	{ "/actor/status", "POST", NOH_USER, true, rest_status, "GetActorStatus" },
 	{ "/actor/list", "POST", NOH_DEVELOPER, true, rest_list, "ListActors" },
 	{ "/actor/pool/status", "POST", NOH_ADMIN, true, rest_pool, "GetActorPoolStatus" },
+	{ "/admin/config/reload", "POST", NOH_ADMIN, false, http_config_reload, "configReload" },
 	{ .path = NULL },
 };
 

@@ -161,7 +161,7 @@ static int over_budget(struct sched *s)
 	park_wake(&s->workers[0].shared.park);   /* somebody has to send somebody home */
 	return error_set(NOH_ENOMEM, "the box's actors take %llu bytes, %llu of its memory of %llu are theirs: wait "
 			 "until some have gone idle, or raise memory_budget", (unsigned long long)bytes,
-			 (unsigned long long)most, (unsigned long long)s->memory_budget);
+			 (unsigned long long)most, (unsigned long long)load_relaxed(&s->memory_budget));
 }
 
 static int no_memory(struct sched *s)
@@ -175,7 +175,7 @@ int birth_make(struct port *p, const struct named *who, struct cell **cell)
 	struct sched *s = p->sched;
 	struct cell *c;
 	uint32_t n;
-	int rc = s->memory_budget ? over_budget(s) : NOH_OK;
+	int rc = load_relaxed(&s->memory_budget) ? over_budget(s) : NOH_OK;
 
 	if (rc != NOH_OK)
 		return rc;

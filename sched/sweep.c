@@ -70,7 +70,7 @@ static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, u
 
 		if (mb_state(load_relaxed(&c->mailbox.word)) == MB_DEAD)
 			continue;
-		idle = cell_type(s, c)->idle_ds;
+		idle = load_relaxed(&cell_type(s, c)->idle_ds);
 		if (idle == UINT32_MAX && max_age == UINT32_MAX)
 			continue;
 		due = (uint64_t)load_relaxed(&c->last_active) + (idle < max_age ? idle : max_age);
@@ -153,11 +153,11 @@ uint32_t life_sweep(struct worker *w)
 	uint64_t now_ds = w->mine.now_ms / 100, soonest = UINT64_MAX;
 	uint32_t chunks, sent = 0;
 
-	if (s->memory_budget)
+	if (load_relaxed(&s->memory_budget))
 		sent = relieve(w, now_ds);
 	if (now_ds < load_relaxed(&s->next_sweep_ds))
 		return sent;
-	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
+	(void)swap_seq_cst(&s->next_sweep_ds, UINT64_MAX);     /* swap: sees what was stored before a 0 it takes */
 	chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1;
 	for (uint32_t i = 0; i < chunks; i++) {
 		uint64_t due = load_relaxed(&s->chunk_due_ds[i]);
@@ -165,11 +165,11 @@ uint32_t life_sweep(struct worker *w)
 		if (due <= now_ds) {
 			uint64_t next = UINT64_MAX;
 
-			store_relaxed(&s->chunk_due_ds[i], UINT64_MAX);
+			(void)swap_seq_cst(&s->chunk_due_ds[i], UINT64_MAX);
 			sent += sweep_chunk(w, i, now_ds, UINT32_MAX, UINT64_MAX, &next);
 			/* Actors come and go all the time: not every one gets a sweep of its own. */
-			if (next != UINT64_MAX && next < now_ds + s->min_idle_ds / 16)
-				next = now_ds + s->min_idle_ds / 16;
+			if (next != UINT64_MAX && next < now_ds + load_relaxed(&s->min_idle_ds) / 16)
+				next = now_ds + load_relaxed(&s->min_idle_ds) / 16;
 			(void)lower(&s->chunk_due_ds[i], next);
 			due = next;
 		}

@@ -255,6 +255,12 @@ serve_stage() {
 	close_stage
 	sed 's/^/    /' "$tmp/skips"
 }
+service_stage() {
+	stage "as a service, packaged"
+	suite "tests/e2e/service.sh" tests/e2e/service.sh "$out/noh"
+	close_stage
+	grep '^SKIP' "$log" | sed 's/^/    /'
+}
 neighbour_stage() {
 	stage "bad neighbours"
 	suite "tests/e2e/neighbours.sh" tests/e2e/neighbours.sh "$out/noh"
@@ -282,7 +288,7 @@ links_resolve() {   # every relative link of every page leads to a file
 pages() { find . -name '*.md' -not -path './out/*' -not -path './.git/*' | sort; }
 folders_explained() {
 	local d rc=0
-	for d in include core mailbox sched persist net box actors tools bench tests examples docs; do
+	for d in include core mailbox sched persist net box actors tools bench tests examples docs packaging; do
 		[ -s "$d/README.md" ] || { echo "$d/README.md is missing"; rc=1; }
 	done
 	return $rc
@@ -339,6 +345,7 @@ else
 	bench_smoke
 	e2e_stage
 	serve_stage
+	service_stage
 	sale_stage quick
 	interleave_stage
 	unit_stage "unit tests, ASan and UBSan" SAN=address unit
