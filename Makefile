@@ -7,6 +7,7 @@
 # make tests      build them all, run none   make deb     noh and noh-dev for Debian, in out/plain
 # make sim        the simulator: noh sim     noh sim --seed 42 --loud      one seed, step by step
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
+# SLOW=1 make unit     where the time goes   make T="wheel kv" unit tests of either name
 CC      ?= gcc
 VERSION := $(shell sed -n 's/.*NOH_VERSION "\(.*\)"/\1/p' include/noh.h)
 PREFIX  ?= /usr/local
@@ -21,7 +22,7 @@ comma   := ,
 OPT     := $(if $(SAN),-O1 -fsanitize=$(sanflag) -fno-omit-frame-pointer -DNOH_SANITIZED,-O2)
 WARN    := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 CFLAGS  += -std=c11 -D_GNU_SOURCE -I. -Iinclude $(if $(filter thread,$(SAN)),-I$(OUT)/shim -DCK_USE_CC_BUILTINS=1) \
-           $(OPT) -g -fPIC -fvisibility=hidden -pthread $(WARN)
+           $(OPT) -g$(if $(SAN),1) -fPIC -fvisibility=hidden -pthread $(WARN)
 LIBS    := -lck -llmdb -luring -lxxhash -lcrypto $(if $(SAN),,-ljemalloc) -lm -pthread
 PARTS   := core mailbox sched persist net box actors
 SRC     := $(wildcard $(PARTS:%=%/*.c))
@@ -40,10 +41,11 @@ ifeq ($(SAN),thread)
 TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix tests/,$(addsuffix _test.c,core/address \
            core/buddy core/clock core/glob core/json core/ring_hash actors/json net/http_read net/out net/resp_read persist/record \
            sched/directory sched/kv \
-           sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply)),$(TESTS))
+           sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply \
+           persist/datadir persist/fold persist/recover actors/inventory actors/inventory_model)),$(TESTS))
 endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
-pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
+pick     = $(if $(T),$(foreach t,$(1),$(if $(strip $(foreach w,$(T),$(findstring $(w),$(t)))),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
 .PHONY: all lib run demo sim test tests unit stress fuzz bench bench-peers install deb deps clean

@@ -818,10 +818,10 @@ typedef struct noh_listen_options {
 	int         durability;           /* of commands that do not say: NOH_DISK, NOH_MEMORY      */
 	bool        may_shutdown;         /* SHUTDOWN calls on_shutdown                             */
 	void      (*on_shutdown)(void *user);
-	const char *node_id;              /* what it calls itself, up to 63 bytes; NULL: the id of its data directory */
 	/* CONFIG RELOAD: somebody wants the program to read its settings again. A worker calls it: it must not
 	 * block. noh_reloaded answers, from any thread. NULL: the program has none.             */
 	void      (*on_reload)(void *user, uint64_t request);
+	const char *node_id;              /* what it calls itself, up to 63 bytes; NULL: the id of its data directory */
 	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell
 					     beside their own; kept                                 */
 	void       *user;

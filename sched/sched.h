@@ -325,8 +325,8 @@ struct sched {
 	uint64_t             seed;
 	uint32_t             max_message, max_actors;
 	atomic_u32           slow_turn_ms;
-	atomic_u32          *since_ds;         /* by cell: when it was activated; NULL: nobody will ask     */
 	atomic_u64           memory_budget;    /* of the whole box; 0: no limit                    */
+	atomic_u32          *since_ds;         /* by cell: when it was activated; NULL: nobody will ask     */
 	struct sched_memory  memory;
 	noh_log_fn          *log;
 	void                *log_user;

@@ -19,12 +19,17 @@ static bool lower(atomic_u64 *at, uint64_t to)
 	return false;
 }
 
+/* Worker 0 sleeps no longer than to the next sweep; if it sleeps already, it must hear of it. */
+static void note_sweep(struct sched *s, uint64_t due_ds)
+{
+	if (lower(&s->next_sweep_ds, due_ds) && sched_self() != &s->workers[0])
+		park_wake(&s->workers[0].shared.park);
+}
+
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds)
 {
 	(void)lower(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS], due_ds);
-	/* Worker 0 sleeps no longer than to the next sweep; if it sleeps already, it must hear of it. */
-	if (lower(&s->next_sweep_ds, due_ds) && sched_self() != &s->workers[0])
-		park_wake(&s->workers[0].shared.park);
+	note_sweep(s, due_ds);
 }
 
 /* It is ours: would it leave something behind that waits for the disk? */
@@ -124,8 +129,9 @@ static void next_chunk(struct worker *w, uint32_t chunks, uint32_t age)
 }
 
 /* Over budget: a clock hand goes round and sends home what is older than a limit; at zero it sends home whoever is
- * idle. Returns 0 when there is nothing to be done. */
-static uint32_t relieve(struct worker *w, uint64_t now_ds)
+ * idle. Returns 0 when there is nothing to be done; if only because all who could go wait for the disk, *again says when
+ * to look again: a fold wakes nobody, and an idle box must get below its budget as well. */
+static uint32_t relieve(struct worker *w, uint64_t now_ds, uint64_t *again)
 {
 	struct sched *s = w->fixed.sched;
 	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent, age;
@@ -144,6 +150,8 @@ static uint32_t relieve(struct worker *w, uint64_t now_ds)
 	count_one(&w->mine.port.evicted, sent);
 	w->mine.sweep_sent += sent;
 	next_chunk(w, chunks, age);
+	if (sent == 0 && age == 0)
+		*again = now_ds + 1;
 	return sent ? sent : age > 0;
 }
 
@@ -154,9 +162,11 @@ uint32_t life_sweep(struct worker *w)
 	uint32_t chunks, sent = 0;
 
 	if (load_relaxed(&s->memory_budget))
-		sent = relieve(w, now_ds);
-	if (now_ds < load_relaxed(&s->next_sweep_ds))
+		sent = relieve(w, now_ds, &soonest);
+	if (now_ds < load_relaxed(&s->next_sweep_ds)) {
+		note_sweep(s, soonest);
 		return sent;
+	}
 	(void)swap_seq_cst(&s->next_sweep_ds, UINT64_MAX);     /* swap: sees what was stored before a 0 it takes */
 	chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1;
 	for (uint32_t i = 0; i < chunks; i++) {
@@ -176,7 +186,7 @@ uint32_t life_sweep(struct worker *w)
 		if (due < soonest)
 			soonest = due;
 	}
-	(void)lower(&s->next_sweep_ds, soonest);
+	note_sweep(s, soonest);
 	return sent;
 }
 

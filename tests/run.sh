@@ -106,6 +106,13 @@ unit_stage() {   # headline, make arguments...
 	suite "make $*" run_make "$@"
 	close_stage
 }
+# What make test makes smaller for the sanitizers (test_size), in its full size.
+full_size_stages() {
+	local sized
+	sized=$(grep -l 'test_size(' tests/*/*_test.c | sed 's/\.c$//' | tr '\n' ' ')
+	unit_stage "full size, ASan and UBSan" SAN=address TEST_FULL=1 TEST_TIMEOUT=1200 T="$sized" unit
+	unit_stage "full size, ThreadSanitizer" SAN=thread TEST_FULL=1 TEST_TIMEOUT=1200 T="$sized" unit
+}
 interleave_stage() {   # arguments of its run.sh
 	stage "interleavings"
 	if [ ! -x tests/interleave/run.sh ]; then skip "tests/interleave/run.sh is not there"; return; fi
@@ -119,10 +126,14 @@ build() {
 	check "make all lib" run_make all lib
 	close_stage
 }
-build_clang() {
+build_clang() {   # quick: what clang warns of needs no optimizer
 	stage "build, clang"
 	has clang || { skip "clang is not installed"; return; }
-	check "make CC=clang all" run_make CC=clang all
+	if [ "$1" = quick ]; then
+		check "make CC=clang OPT=-O0 all" run_make CC=clang OPT=-O0 OUT=out/plain-clang-O0 all
+	else
+		check "make CC=clang all lib" run_make CC=clang all lib
+	fi
 	close_stage
 }
 bench_smoke() {
@@ -330,8 +341,10 @@ if [ "$only" ]; then
 elif [ "$mode" = stress ]; then
 	unit_stage "stress tests, plain" T="$T" stress-unit
 	unit_stage "stress tests, ThreadSanitizer" SAN=thread T="$T" stress-unit
+	[ "$T" ] || full_size_stages
 	[ "$T" ] || interleave_stage stress
 	[ "$T" ] || build
+	[ "$T" ] || build_clang full
 	[ "$T" ] || sale_stage full
 	[ "$T" ] || neighbour_stage
 	[ "$T" ] || crash_stage full
@@ -340,7 +353,7 @@ elif [ "$T" ]; then
 	unit_stage "unit tests with \"$T\"" T="$T" unit
 else
 	build
-	build_clang
+	build_clang quick
 	unit_stage "unit tests, plain" unit
 	bench_smoke
 	e2e_stage

@@ -245,8 +245,8 @@ noh_listen_options server_listen_options(struct server *s)
 		.durability = strcmp(settings_text(set, SET_DURABILITY), "memory") == 0 ? NOH_MEMORY : NOH_DISK,
 		.may_shutdown = settings_number(set, SET_SHUTDOWN),
 		.on_shutdown = on_shutdown,
-		.node_id = s->node_id,
 		.on_reload = reload_asked,
+		.node_id = s->node_id,
 		.info = s->info ? s->info->pairs : NULL,
 		.user = s,
 	};
