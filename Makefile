@@ -9,6 +9,7 @@
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
 # SLOW=1 make unit     where the time goes   make T="wheel kv" unit tests of either name
 CC      ?= gcc
+COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 VERSION := $(shell sed -n 's/.*NOH_VERSION "\(.*\)"/\1/p' include/noh.h)
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
@@ -39,7 +40,7 @@ endif
 # Tests of one thread: ThreadSanitizer has nothing to look at there.
 ifeq ($(SAN),thread)
 TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix tests/,$(addsuffix _test.c,core/address \
-           core/buddy core/clock core/glob core/json core/ring_hash actors/json net/http_read net/out net/resp_read persist/record \
+           core/buddy core/clock core/glob core/histogram core/json core/ring_hash actors/json net/http_read net/out net/resp_read persist/record \
            sched/directory sched/kv \
            sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply \
            persist/datadir persist/fold persist/recover actors/inventory actors/inventory_model)),$(TESTS))
@@ -48,7 +49,7 @@ obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(strip $(foreach w,$(T),$(findstring $(w),$(t)))),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
-.PHONY: all lib run demo sim test tests unit stress fuzz bench bench-peers install deb deps clean
+.PHONY: FORCE all lib run demo sim test tests unit stress fuzz bench bench-peers install deb deps clean
 
 all: $(OUT)/noh
 deps:
@@ -84,6 +85,11 @@ endif
 $(OUT)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+# Which commit it was built from, for noh_build_info: made anew when that changes.
+$(OUT)/commit: FORCE
+	@mkdir -p $(@D); echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
+$(OUT)/box/metrics_box.o: CFLAGS += -DNOH_COMMIT='"$(COMMIT)"'
+$(OUT)/box/metrics_box.o: $(OUT)/commit
 $(OUT)/noh: $(call obj,$(SRC) $(CLI))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call obj,$(SRC)) $(call obj,$(wildcard tests/lib/*.c))
@@ -141,9 +147,11 @@ install: all lib
 	sed '1d; s,@bindir@,$(PREFIX)/bin,; s,@sysconfdir@,$(CONFDIR),; s,@docdir@,$(DOCDIR),' packaging/noh.service \
 	 > $(DESTDIR)$(UNITDIR)/noh.service
 	install -D -m644 docs/operations.md $(DESTDIR)$(DOCDIR)/operations.md
+	install -D -m644 packaging/grafana/noh.json $(DESTDIR)$(DOCDIR)/grafana/noh.json
+	install -D -m644 packaging/prometheus/noh.rules.yml $(DESTDIR)$(DOCDIR)/prometheus/noh.rules.yml
 	[ -e $(DESTDIR)$(CONFDIR)/noh/noh.conf ] || install -D -m644 packaging/noh.conf $(DESTDIR)$(CONFDIR)/noh/noh.conf
 deb: all lib
 	@packaging/deb.sh $(OUT)
 clean:
 	rm -rf out
--include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM) $(FAKED) $(FAKING)) $(call simobj,$(SRC) $(SIMBOX)))
+-include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM) $(FAKED) $(FAKING) tests/box/metrics_doc.c) $(call simobj,$(SRC) $(SIMBOX)))

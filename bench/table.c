@@ -61,6 +61,9 @@ const struct bench bench_all[] = {
 	{ .name = "latency-under-stuck-worker", .unit = "events", .run = bench_stuck, .payload = 16,
 	  .group = BENCH_EXTRA, .least_workers = 2, .n = 1000, .smoke_n = 50,
 	  .about = "one turn spins n ms: the worst delay of everybody else" },
+	{ .name = "scrape", .unit = "scrapes", .run = bench_scrape, .latency = true,
+	  .group = BENCH_EXTRA, .n = 1000, .smoke_n = 20, .actors = 1 * M, .smoke_actors = 10000,
+	  .about = "all metrics as text, n times, beside 1 M counters at full load; CPU time of each" },
 
 	{ .name = "durable-counters", .unit = "calls", .run = bench_durable_counters, .payload = 8,
 	  .group = BENCH_DISK, .n = 3 * M, .smoke_n = 2000, .actors = 1 * M, .smoke_actors = 1000,

@@ -6,6 +6,7 @@
 #include "sched/durable.h"
 #include "sched/events.h"
 #include "sched/image.h"
+#include "sched/meter.h"
 
 #include <string.h>
 
@@ -87,9 +88,10 @@ int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
 		sched_enqueue(p, c);
 		/* fall through */
 	case MB_PUSHED:
-		count_one(&p->types[t->index].accepted, 1);
+		meter_accepted(p, c, t, 1);
 		return NOH_OK;
 	case MB_FULL:
+		meter_full(p, t);
 		if (t->sheds)
 			return shed(p, t, m);
 		count_one(&p->types[t->index].refused, 1);

@@ -1,5 +1,5 @@
 /* box/box.c - the order of opening, starting, stopping and closing. */
-#include "box/box.h"
+#include "box/metrics.h"
 #include "sched/events.h"
 
 #include <errno.h>
@@ -124,6 +124,9 @@ int box_open(noh_box **out, const noh_options *options, const struct box_seams *
 		box->disk.segment_bytes = seams->segment_bytes;
 		box->disk.ring_bytes = seams->ring_bytes;
 	}
+	box->opened_ns = clock_now_ns(&box->sched.clock);
+	box->opened_wall_ms = clock_wall_ms(&box->sched.clock);
+	box->process_start_ms = process_start_ms(box->opened_wall_ms);
 	marks_open(&box->marks);
 	rc = set_options(box, options ? options : &defaults);
 	if (rc == NOH_OK)
@@ -250,7 +253,7 @@ int noh_register(noh_box *box, const noh_type *pub)
 		return error_set(NOH_EEXISTS, "type %s is registered already", pub->name);
 	if (s->type_count == TYPES_MAX)
 		return error_set(NOH_EINVAL, "type %s: a box has at most %d types", pub->name, TYPES_MAX);
-	t = mem_zalloc(sizeof *t);
+	t = mem_aligned(CACHE_LINE, sizeof *t);
 	if (!t)
 		return error_set(NOH_ENOMEM, "no memory for type %s", pub->name);
 	set_type(s, t, pub);
@@ -327,6 +330,7 @@ int box_start_stepped(noh_box *box)
 	if (rc == NOH_OK)
 		rc = box_disk_start(box, false);
 	box->stepped = true;
+	store_relaxed(&box->ready_ns, clock_now_ns(&box->sched.clock));
 	store_release(&box->phase, rc == NOH_OK ? BOX_RUNNING : BOX_STOPPED);
 	return rc;
 }
@@ -352,6 +356,7 @@ int noh_start(noh_box *box)
 	}
 	if (box->thread_count == s->worker_count + 1) {
 		rc = box_disk_start(box, true);
+		store_relaxed(&box->ready_ns, clock_now_ns(&s->clock));
 		if (rc == NOH_OK)
 			return NOH_OK;
 		end_threads(box);

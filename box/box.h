@@ -56,6 +56,8 @@ struct noh_box {
 	bool           unpinned;
 	bool           stepped;          /* tests: no threads, sched_pass by hand */
 	atomic_u32     phase;            /* enum box_phase */
+	uint64_t       opened_ns, opened_wall_ms, process_start_ms;
+	atomic_u64     ready_ns;         /* noh_start is done; 0: not yet */
 	struct pulse { uint64_t passes, seen_ns; } *pulse;   /* by worker: noh_pulse; NULL: not asked yet */
 };
 

@@ -1,6 +1,7 @@
 /* box/call.c - noh.h, section 4: calls, which wait for an answer. */
 #include "box/api.h"
 #include "sched/durable.h"
+#include "sched/meter.h"
 
 #include <string.h>
 
@@ -103,6 +104,23 @@ int api_check_options(const noh_call_options *o)
 	return NOH_OK;
 }
 
+/* It was answered. */
+static void measure(struct sched *s, const char *address, uint64_t since_ns)
+{
+	uint64_t now = clock_now_ns(&s->clock);
+	struct type *t = NULL;
+	struct address a;
+	struct port *p;
+
+	if (address_parse(&a, address, strlen(address)) == NOH_OK)
+		t = sched_find_type(s, a.type, a.type_len);
+	if (!t)
+		return;
+	p = sched_port(s);
+	meter_invoke(p, t, now - since_ns);
+	sched_port_done(p);
+}
+
 static int call(noh_box *box, const char *address, struct outgoing *out, uint32_t timeout_ms, void *answer,
 		size_t *answer_len)
 {
@@ -132,6 +150,8 @@ static int call(noh_box *box, const char *address, struct outgoing *out, uint32_
 		return rc;
 	}
 	rc = pending_wait(s, out->reply, until, &got);
+	if (rc != NOH_ETIMEOUT && rc != NOH_ESTOPPED)
+		measure(s, address, until - (uint64_t)timeout_ms * 1000000u);
 	if (answer_len)
 		*answer_len = got;
 	if (rc == NOH_ETIMEOUT)

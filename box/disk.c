@@ -99,7 +99,7 @@ static int open_parts(noh_box *box, const noh_options *o)
 	uint64_t frame, epoch;
 	struct journal_options jo = { .rings = s->worker_count, .limit_bytes = journal_most(s, o),
 				      .ring_bytes = ring_bytes(s, d->ring_bytes), .segment_bytes = d->segment_bytes,
-				      .on_durable = on_durable, .arg = s };
+				      .on_durable = on_durable, .arg = s, .clock = &s->clock };
 	int rc;
 
 	if (!d->disk) {                  /* a test may have brought its own */

@@ -9,6 +9,7 @@
 #include "sched/birth.h"
 #include "sched/durable.h"
 #include "sched/events.h"
+#include "sched/meter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -261,7 +262,7 @@ static int step(void *arg, uint32_t worker, const struct request *requests, uint
 		}
 		text += name_len + requests[i].id_len + 1;
 	}
-	rc = noh_step_then(box, parts, n, &o, step_done, st);
+	rc = api_step_then(box, parts, n, &o, step_done, st, token);
 	if (rc != NOH_OK)
 		mem_free(st, bytes);
 	return rc;
@@ -369,6 +370,11 @@ static void door_wake(void *arg, uint32_t worker)
 	park_wake(&((noh_box *)arg)->sched.workers[worker].shared.park);
 }
 
+static void door_answered(void *arg, uint32_t worker, void *type, uint64_t ns)
+{
+	meter_invoke(&((noh_box *)arg)->sched.workers[worker].mine.port, type, ns);
+}
+
 /* ── channels ── */
 
 static uint64_t door_publish(void *arg, uint32_t worker, const struct arg *channel, const struct arg *body)
@@ -420,7 +426,7 @@ int noh_listen(noh_box *box, const noh_listen_options *options)
 {
 	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_known, door_awaits,
 				 door_now_ns, door_wall_ms, door_log, &box->sched.durable, &box->sched.topics,
-				 door_epoch, door_publish, door_personal, door_wake };
+				 door_epoch, door_publish, door_personal, door_wake, door_answered };
 
 	if (load_relaxed(&box->phase) != BOX_OPEN)
 		return error_set(NOH_ESTOPPED, "noh_listen comes before noh_start");

@@ -72,7 +72,7 @@ static void disk_stats(noh_box *box, noh_box_stats *out)
 	if (!box->disk.journal)
 		return;
 	journal_get_stats(box->disk.journal, &j);
-	db_get_stats(box->disk.db, &d);
+	db_shown_stats(box->disk.db, &d);
 	out->stored += store_count(box->disk.store);
 	out->journal_frames = j.frames;
 	out->journal_records = j.records;
@@ -83,6 +83,8 @@ static void disk_stats(noh_box *box, noh_box_stats *out)
 	out->idem_keys = d.idem;
 	out->idem_dropped = d.idem_dropped;
 	out->read_only = j.no_space;
+	out->durable_lag_us = j.lag_ns / 1000;
+	out->store_bytes = d.used_bytes;
 }
 
 int noh_get_stats(noh_box *box, noh_box_stats *out)
@@ -114,6 +116,7 @@ int noh_get_stats(noh_box *box, noh_box_stats *out)
 	out->evictions = sched_sum(s, offsetof(struct port, evicted));
 	out->dead_letters = sched_sum(s, offsetof(struct port, dead_letters));
 	out->late_answers = sched_sum(s, offsetof(struct port, late_answers));
+	out->no_type = sched_sum(s, offsetof(struct port, no_type));
 	disk_stats(box, out);
 	return NOH_OK;
 }
@@ -128,7 +131,7 @@ int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *out)
 		return error_set(NOH_ESTOPPED, "the box was not started");
 	if (!t)
 		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
-	uint64_t came = t->durable ? load_relaxed(&t->at_start) : 0, went = TYPE_SUM(s, t->index, went);
+	uint64_t ended, came = t->durable ? load_relaxed(&t->at_start) : 0, went = TYPE_SUM(s, t->index, went);
 
 	came += TYPE_SUM(s, t->index, came);     /* after those that went: too many rather than below zero */
 	*out = (noh_type_stats){
@@ -143,6 +146,17 @@ int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *out)
 		.dropped_stop = TYPE_SUM(s, t->index, dropped_stop),
 		.coalesced = TYPE_SUM(s, t->index, coalesced),
 		.activations = TYPE_SUM(s, t->index, activations),
-		.deactivations = TYPE_SUM(s, t->index, deactivations) };
+		.deactivations = TYPE_SUM(s, t->index, deactivations),
+		.restarts = TYPE_SUM(s, t->index, broken),
+		.quarantined = TYPE_SUM(s, t->index, quarantined) };
+	for (uint32_t r = 0; r < REPLAYS; r++)
+		out->replays += sum_types(s, t->index, offsetof(struct type_counts, replays) + r * sizeof(atomic_u64));
+	ended = out->handled + out->failed + out->coalesced + out->dropped_oldest + out->dropped_forced + out->dropped_stop;
+	out->waiting = out->accepted > ended ? out->accepted - ended : 0;
 	return NOH_OK;
+}
+
+const char *noh_type_name(noh_box *box, unsigned index)
+{
+	return index < box->sched.type_count ? box->sched.types[index]->name : NULL;
 }

@@ -177,6 +177,12 @@ static int make(struct sched *s, const noh_part *parts, size_t count, const noh_
 int noh_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_call_options *o, noh_step_fn *done,
 		  void *user)
 {
+	return api_step_then(box, parts, count, o, done, user, 0);
+}
+
+int api_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_call_options *o, noh_step_fn *done,
+		  void *user, uint64_t asked_by)
+{
 	struct sched *s = &box->sched;
 	struct step *step = NULL;
 	struct port *p;
@@ -193,6 +199,7 @@ int noh_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_c
 		return rc;
 	step->done = done;
 	step->user = user;
+	step->asked_by = asked_by;
 	p = api_port(box);
 	token = p ? pending_then(p, step_told, step) : 0;
 	if (!token) {

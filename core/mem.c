@@ -53,6 +53,15 @@ void *mem_alloc(size_t bytes)
 #endif
 }
 
+const char *mem_name(void)
+{
+#ifdef NOH_SANITIZED
+	return "sanitizer";
+#else
+	return "jemalloc";
+#endif
+}
+
 void *mem_zalloc(size_t bytes)
 {
 	void *p = mem_alloc(bytes);

@@ -20,6 +20,8 @@ void  mem_free(void *p, size_t bytes);          /* bytes as given to alloc; NULL
 void *mem_reserve(size_t bytes);
 void  mem_unreserve(void *p, size_t bytes);
 
+const char *mem_name(void);                     /* whose allocator it is */
+
 /* Give what was freed back to the system now, not some seconds later. Takes a while: not for workers. */
 void  mem_trim(void);
 

@@ -94,6 +94,7 @@ static void persistence(struct report *r)
 	say(r, "aof_enabled:%d", r->box.journal_frames > 0);
 	say(r, "aof_last_write_status:%s", r->box.read_only ? "err" : "ok");
 	NUMBER("aof_current_size", r->box.journal_unfolded);
+	NUMBER("aof_pending_bio_fsync", r->box.durable_lag_us > 0);
 }
 
 static void stats(struct report *r)
@@ -105,7 +106,7 @@ static void stats(struct report *r)
 	NUMBER("rejected_connections", r->net.refused);
 	NUMBER("total_error_replies", r->net.errors);
 	NUMBER("client_output_buffer_limit_disconnections", r->net.closed_slow);
-	NUMBER("evicted_keys", 0);
+	NUMBER("evicted_keys", r->box.evictions);
 	NUMBER("pubsub_channels", net_topics(r->call->net, false));
 	NUMBER("pubsub_patterns", net_topics(r->call->net, true));
 }
@@ -167,9 +168,32 @@ static void noh(struct report *r)
 	NUMBER("folds", r->box.folds);
 	NUMBER("idem_keys", r->box.idem_keys);
 	NUMBER("idem_dropped", r->box.idem_dropped);
+	NUMBER("durable_lag_us", r->box.durable_lag_us);
+	NUMBER("store_bytes", r->box.store_bytes);
+	NUMBER("no_type", r->box.no_type);
+	NUMBER("pushed", r->net.pushed);
+	NUMBER("pushes_dropped", r->net.pushes_dropped);
 	say(r, "read_only:%d", r->box.read_only);
 	for (const char *const *pair = net_options(r->call->net)->info; pair && pair[0] && pair[1]; pair += 2)
 		say(r, "%s:%s", pair[0], pair[1]);
+}
+
+enum { TYPES_SHOWN = 100 };
+
+/* One line a type, as Redis writes such things; docs/metrics.md has the same numbers, and more. */
+static void types(struct report *r)
+{
+	noh_type_stats s;
+	const char *name;
+
+	for (unsigned i = 0; i < TYPES_SHOWN && (name = noh_type_name(call_box(r->call), i)) != NULL; i++)
+		if (!strpbrk(name, "\r\n") && call_type_stats(r->call, name, &s) == NOH_OK)
+			say(r, "type_%s:active=%" PRIu64 ",stored=%" PRIu64 ",accepted=%" PRIu64 ",processed=%" PRIu64 ",failed=%" PRIu64
+			    ",refused=%" PRIu64 ",dropped=%" PRIu64 ",coalesced=%" PRIu64 ",waiting=%" PRIu64 ",restarts=%" PRIu64
+			    ",quarantined=%" PRIu64 ",replays=%" PRIu64, name,
+			    s.activations > s.deactivations ? s.activations - s.deactivations : 0, s.existing, s.accepted,
+			    s.handled, s.failed, s.refused, s.dropped_oldest + s.dropped_forced + s.dropped_stop, s.coalesced,
+			    s.waiting, s.restarts, s.quarantined, s.replays);
 }
 
 static const struct section {
@@ -187,6 +211,7 @@ static const struct section {
 	{ "commandstats", "Commandstats", commandstats, false },
 	{ "keyspace", "Keyspace", keyspace, true },
 	{ "noh", "Noh", noh, true },
+	{ "types", "Types", types, true },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 

@@ -104,7 +104,7 @@ static const struct command table[] = {
 	    "O(1)", "Change a setting, until the server ends. Few can be changed while it runs."),
 	ROW("info", cmd_info, -1, NOH_USER, AL, SERVER, KEY_NONE, "[section ...]", "text", "O(1)",
 	    "The server in numbers: server, clients, memory, persistence, stats, replication, cpu, commandstats, "
-	    "keyspace, noh."),
+	    "keyspace, noh, types."),
 	ROW("shutdown", cmd_shutdown, -1, NOH_ADMIN, AD, SERVER, KEY_NONE, "[NOSAVE | SAVE] [NOW] [FORCE]",
 	    "none: the connection ends", "O(actors)",
 	    "Finish what waits and end. What was answered is on disk in any case, so the options change nothing."),

@@ -91,6 +91,7 @@ static void open_http(struct net *n, struct conn *c)
 	c->http = (struct http_conn){ .spoken = false };
 	http_open(&c->http.reader);
 	n->http_conns++;
+	count_one(&n->shown.http, 1);
 	http_clock(n->wall_ms);
 }
 
@@ -210,10 +211,12 @@ static void bury(struct net *n, struct conn *c)
 	(void)close(c->socket.fd);
 	out_close(&c->out);
 	out_close(&c->flying);
-	if (c->flags & CONN_HTTP)
+	if (c->flags & CONN_HTTP) {
 		n->http_conns--;
-	else
+		count_one(&n->shown.http, UINT64_MAX);
+	} else {
 		resp_close(&c->reader);
+	}
 	mem_free(c->marks, c->mark_room * sizeof *c->marks);
 	mem_free(c->in, c->in_room);
 	mem_free(c->shown, sizeof *c->shown);

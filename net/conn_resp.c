@@ -90,6 +90,8 @@ static bool command(struct net *n, struct conn *c, const char *bytes)
 	}
 	count_one(&n->shown.counts.commands, 1);
 	conn_after(n, c);
+	if (__builtin_expect(n->timed.armed, 0) && call.command)
+		took_begin(n, c, command_index(call.command));
 	pubsub_settle(n);
 	return true;
 }

@@ -6,6 +6,8 @@
  */
 #include "net/net.h"
 
+#include "net/command.h"
+
 #include <string.h>
 
 static bool is_head(const struct http_reader *r, const char *bytes)
@@ -112,6 +114,8 @@ static bool on_request(struct net *n, struct conn *c, const char *bytes)
 	if (c->http.reader.close)
 		end_after(c, false);
 	conn_after(n, c);
+	if (__builtin_expect(n->timed.armed, 0))
+		took_begin(n, c, command_total() + (uint32_t)(c->http.route - n->server->routes));
 	return true;
 }
 

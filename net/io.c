@@ -1,4 +1,4 @@
-/* net/io.c - what both backends share: being woken. */
+/* net/io.c - what both backends share: being woken, and what counts as an error. */
 #include "net/io.h"
 
 #include <errno.h>
@@ -26,4 +26,24 @@ void io_drain_wake(struct io *io)
 
 	while (read(io->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
 		;
+}
+
+/* A client that goes in the middle of something is no error of ours; nor is what is tried again. */
+void io_failed(struct io *io, enum io_op op, int error)
+{
+	switch (error) {
+	case 0:
+	case EAGAIN:
+	case EINTR:
+	case ECANCELED:
+	case ECONNABORTED:
+	case ECONNRESET:
+	case EPIPE:
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return;
+	default:
+		count_one(&io->shown.errors[op], 1);
+	}
 }

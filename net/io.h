@@ -11,6 +11,8 @@
 #ifndef NOH_NET_IO_H
 #define NOH_NET_IO_H
 
+#include "core/atomic.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,11 +64,17 @@ struct io_ops {
 	void (*wait)(struct io *io, uint64_t timeout_ns);             /* UINT64_MAX: until woken      */
 };
 
+enum io_op { IO_ACCEPT, IO_RECEIVE, IO_SEND, IO_OPS };
+
 struct io {
 	const struct io_ops      *ops;
 	const struct io_handlers *up;
 	void                     *user;
 	int                       wake_fd;
+	struct {
+		atomic_u64 errors[IO_OPS];    /* what the system refused; not clients that went       */
+		atomic_u64 sq_full;           /* io_uring: the queue was submitted early, it was full */
+	} shown;
 };
 
 /* Can io_uring be used here, with all that is needed? NULL: yes; else why not. */
@@ -76,6 +84,7 @@ struct io *io_epoll_new(const struct io_handlers *up, void *user);    /* NULL: n
 
 void io_wake(struct io *io);
 int  io_wake_open(struct io *io);        /* for backends: 0 or -errno                */
+void io_failed(struct io *io, enum io_op op, int error);     /* for backends: counts it, if it is one */
 void io_drain_wake(struct io *io);       /* for backends: read what io_wake wrote */
 
 #endif

@@ -122,7 +122,7 @@ static void tell_later(struct poller *p, struct io_socket *s)
 }
 
 /* True: all of it is gone, or never will be. */
-static bool push_out(struct io_socket *s)
+static bool push_out(struct poller *p, struct io_socket *s)
 {
 	while (s->rest_len) {
 		ssize_t n = send(s->fd, s->rest, s->rest_len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -131,8 +131,10 @@ static bool push_out(struct io_socket *s)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return false;
-		if (n < 0)
+		if (n < 0) {
+			io_failed(&p->io, IO_SEND, errno);
 			n = (ssize_t)s->rest_len;        /* nobody will take it; the end is told by itself */
+		}
 		s->rest += n;
 		s->rest_len -= (size_t)n;
 	}
@@ -146,7 +148,7 @@ static void poller_send(struct io *io, struct io_socket *s, const void *bytes, s
 	s->rest = bytes;
 	s->rest_len = len;
 	s->sending = true;
-	if (push_out(s))
+	if (push_out(p, s))
 		tell_later(p, s);
 	else
 		watch(p, s, EPOLL_CTL_MOD);
@@ -181,6 +183,8 @@ static void accept_some(struct poller *p, uint32_t i)
 	for (int n = 0; n < 64; n++) {
 		int fd = accept4(p->listeners[i].fd, NULL, NULL, SOCK_CLOEXEC);
 
+		if (fd < 0)
+			io_failed(&p->io, IO_ACCEPT, errno);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
 			(void)epoll_ctl(p->fd, EPOLL_CTL_DEL, p->listeners[i].fd, NULL);
 			p->listeners[i].starved = true;
@@ -200,9 +204,12 @@ static void receive(struct poller *p, struct io_socket *s)
 		p->io.up->received(p->io.user, s, p->bytes, (size_t)n);
 		p->io.up->settle(p->io.user);
 	} else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+		int error = n == 0 ? 0 : errno;
+
+		io_failed(&p->io, IO_RECEIVE, error);
 		s->receiving = false;
 		watch(p, s, EPOLL_CTL_MOD);
-		p->io.up->ended(p->io.user, s, n == 0 ? 0 : errno);
+		p->io.up->ended(p->io.user, s, error);
 	}
 }
 
@@ -221,7 +228,7 @@ static void on_event(struct poller *p, const struct epoll_event *e)
 		return;
 	}
 	s = p->io.up->find(p->io.user, number, (uint16_t)(e->data.u64 >> 32));
-	if (s && (e->events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) && s->sending && s->rest_len && push_out(s)) {
+	if (s && (e->events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) && s->sending && s->rest_len && push_out(p, s)) {
 		watch(p, s, EPOLL_CTL_MOD);
 		tell_later(p, s);
 	}
@@ -325,7 +332,10 @@ struct io *io_epoll_new(const struct io_handlers *up, void *user)
 		errno = ENOMEM;
 		return NULL;
 	}
-	p->io = (struct io){ &poller_ops, up, user, -1 };
+	p->io.ops = &poller_ops;
+	p->io.up = up;
+	p->io.user = user;
+	p->io.wake_fd = -1;
 	p->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (p->fd >= 0 && io_wake_open(&p->io) == 0 &&
 	    epoll_ctl(p->fd, EPOLL_CTL_ADD, p->io.wake_fd, &wake) == 0)

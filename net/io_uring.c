@@ -56,6 +56,7 @@ static struct io_uring_sqe *entry(struct ring *r)
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&r->uring);
 
 	while (!sqe) {
+		count_one(&r->io.shown.sq_full, 1);
 		(void)io_uring_submit(&r->uring);
 		sqe = io_uring_get_sqe(&r->uring);
 	}
@@ -210,6 +211,8 @@ static void on_accept(struct ring *r, const struct io_uring_cqe *cqe, uint32_t i
 		if (cqe->res >= 0 && r->accepts)
 			arm_accept(r, i);
 	}
+	if (cqe->res < 0)
+		io_failed(&r->io, IO_ACCEPT, -cqe->res);
 	if (is_starved(cqe->res)) {              /* armed again, it would fail at once */
 		r->starved = true;
 		r->io.up->starved(r->io.user);
@@ -233,6 +236,8 @@ static void on_receive(struct ring *r, const struct io_uring_cqe *cqe, struct io
 	}
 	if (!s)
 		return;
+	if (res < 0 && res != -ENOBUFS)          /* that one is ours: all buffers are in use */
+		io_failed(&r->io, IO_RECEIVE, -res);
 	if (!s->closing && (res == 0 || (res < 0 && res != -ECANCELED && res != -ENOBUFS)))
 		r->io.up->ended(r->io.user, s, -res);
 	if (!s->receiving && !s->closing && !s->paused && (res > 0 || res == -ENOBUFS || res == -ECANCELED))
@@ -245,6 +250,8 @@ static void on_send(struct ring *r, const struct io_uring_cqe *cqe, struct io_so
 	if (!s)
 		return;
 	s->sending = false;
+	if (cqe->res < 0)
+		io_failed(&r->io, IO_SEND, -cqe->res);
 	r->io.up->sent(r->io.user, s, cqe->res >= 0 && (size_t)cqe->res == s->rest_len);
 	release_if_quiet(r, s);
 }
@@ -390,7 +397,10 @@ struct io *io_uring_new(const struct io_handlers *up, void *user)
 		errno = ENOMEM;
 		return NULL;
 	}
-	r->io = (struct io){ &ring_ops, up, user, -1 };
+	r->io.ops = &ring_ops;
+	r->io.up = up;
+	r->io.user = user;
+	r->io.wake_fd = -1;
 	rc = open_ring(&r->uring);
 	if (rc != 0) {
 		mem_free(r, sizeof *r);

@@ -46,7 +46,7 @@ bool net_open(struct server *s, uint32_t worker)
 	n->sweep_ms = UINT64_MAX;
 	n->calls = mem_zalloc(command_total() * sizeof *n->calls);
 	n->http_calls = mem_zalloc((http_route_total(s->routes) + 1) * sizeof *n->http_calls);
-	n->io = n->calls && n->http_calls && slots_open(n) && conns_open(n) ? io_new(s, n) : NULL;
+	n->io = n->calls && n->http_calls && took_open(n) && slots_open(n) && conns_open(n) ? io_new(s, n) : NULL;
 	if (!n->io || !listen_all(s, n)) {
 		net_close(n);
 		return false;
@@ -77,6 +77,7 @@ void net_close(struct net *n)
 	mem_free(n->argv, n->argv_room * sizeof *n->argv);
 	mem_free(n->calls, command_total() * sizeof *n->calls);
 	mem_free(n->http_calls, (http_route_total(n->server->routes) + 1) * sizeof *n->http_calls);
+	took_close(n);
 	pthread_mutex_destroy(&n->roll);
 	mem_free(n, sizeof *n);
 }
@@ -115,7 +116,8 @@ uint32_t net_read(struct net *n)
 	const struct net_door *door = &n->server->door;
 	uint32_t work;
 
-	n->now_ms = door->now_ns(door->box) / 1000000u;
+	took_pass(n, door->now_ns(door->box));
+	n->now_ms = n->now_ns / 1000000u;
 	n->wall_ms = door->wall_ms(door->box);
 	if (n->http_conns)
 		http_clock(n->wall_ms);
@@ -153,6 +155,8 @@ uint32_t net_write(struct net *n)
 	uint32_t work = conn_release_gated(n) ? 1 : 0;
 	bool idle;
 
+	if (n->timed.due != UINT64_MAX)
+		took_durable(n);
 	if (n->dirty_count)
 		work += conn_flush_dirty(n);
 	if (n->dead)

@@ -16,6 +16,7 @@
 #define NOH_NET_NET_H
 
 #include "core/atomic.h"
+#include "core/histogram.h"
 #include "core/topics.h"
 #include "net/call.h"
 #include "net/http.h"
@@ -70,6 +71,7 @@ struct net_door {
 	uint64_t (*publish)(void *box, uint32_t worker, const struct arg *channel, const struct arg *body);
 	bool (*personal)(void *box, const struct arg *channel, struct request *r);   /* r->id: room for an address */
 	void (*wake)(void *box, uint32_t worker);
+	void (*answered)(void *box, uint32_t worker, void *type, uint64_t ns);   /* a call, and how long it took */
 };
 
 struct accounts {
@@ -256,6 +258,16 @@ struct net {
 	atomic_u64    *calls;              /* by command: session.calls                             */
 	atomic_u64    *http_calls;         /* by route                                              */
 	pthread_mutex_t roll;              /* of conn.shown: CLIENT LIST of other workers           */
+	struct {                           /* the request that is measured: took.c                  */
+		struct histogram *into;    /* NULL: none                                            */
+		uint64_t       since_ns;
+		uint64_t       due;        /* written: it may leave then; UINT64_MAX: it is not     */
+		void          *type;       /* the door's: of the actor it asked; NULL: none, or several */
+		uint32_t       slot;       /* where it waits; 0: it does not                        */
+		bool           armed;      /* the next one is                                       */
+	} timed;
+	struct histogram *took;            /* by command, then by route of HTTP                     */
+	uint64_t       now_ns;
 	uint64_t       now_ms, sweep_ms;   /* monotonic; when to look at time-outs next             */
 	uint64_t       wall_ms;
 	uint64_t       retry_ms;
@@ -269,7 +281,7 @@ struct net {
 	bool           starved;            /* accepts nobody for want of descriptors, until the next sweep */
 	struct {
 		struct net_counts counts;
-		atomic_u64 connections;
+		atomic_u64 connections, http;      /* http: of them, how many speak that       */
 		atomic_u32 idle;           /* no command waits, nothing is to be sent               */
 		atomic_u32 changes;        /* changed under server.change_lock                      */
 	} shown;
@@ -310,6 +322,7 @@ void net_wake(struct net *n);
 /* ── slot.c ── */
 #define TOKEN_NET (UINT64_C(1) << 63)
 #define NET_REPLAYED 0x10000       /* in the status of an answer: it was stored with its idempotency key */
+#define TOKEN_HTTP (UINT64_C(1) << 62)                 /* it came by HTTP: for who counts       */
 static inline uint32_t token_worker(uint64_t token) { return (uint32_t)token >> 21 & 1023; }
 void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
 void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts, uint32_t count);
@@ -347,6 +360,18 @@ extern const char *const request_prefixes[];           /* by enum request_type: 
 void request_deliver(struct net *n);                   /* what has arrived, to the door         */
 uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
 void request_abandon(struct net *n, struct conn *c);
+
+/* ── took.c ── */
+uint32_t took_total(const struct server *s);           /* what may be measured: commands, then routes */
+bool took_open(struct net *n);
+void took_close(struct net *n);
+void took_pass(struct net *n, uint64_t now_ns);        /* a pass begins                         */
+void took_begin(struct net *n, struct conn *c, uint32_t what);   /* timed.armed: it has just been run */
+void took_written(struct net *n, struct conn *c);      /* timed.slot's reply is                 */
+void took_lost(struct net *n);                         /* timed.slot went without one           */
+void took_durable(struct net *n);                      /* timed.due is set, and may have come   */
+uint64_t server_calls(struct server *s, uint32_t what);                         /* how often; any thread */
+void server_took(struct server *s, uint32_t what, struct histogram_sum *sum);    /* any thread */
 
 /* ── roll.c ── */
 void roll_kill(struct net *n, uint64_t id);

@@ -123,8 +123,11 @@ void request_deliver(struct net *n)
 	if (!count)
 		return;
 	n->server->door.prepare(n->server->door.box, n->worker, n->arrivals, count);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		if (__builtin_expect(n->arrivals[i].slot == n->timed.slot, 0) && n->arrivals[i].op == REQUEST_CALL)
+			n->timed.type = n->arrivals[i].type;
 		deliver_or_hold(n, &n->arrivals[i]);
+	}
 	n->arrival_count = 0;
 	n->bytes_used = 0;
 }

@@ -406,26 +406,12 @@ uint64_t net_started_ms(struct net *n)
 
 uint64_t net_command_calls(struct net *n, uint32_t index)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < n->server->workers; i++) {
-		struct net *other = load_acquire(&n->server->nets[i]);
-
-		sum += other ? load_relaxed(&other->calls[index]) : 0;
-	}
-	return sum;
+	return server_calls(n->server, index);
 }
 
 uint64_t net_http_calls(struct net *n, uint32_t index)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < n->server->workers; i++) {
-		struct net *other = load_acquire(&n->server->nets[i]);
-
-		sum += other ? load_relaxed(&other->http_calls[index]) : 0;
-	}
-	return sum;
+	return server_calls(n->server, command_total() + index);
 }
 
 void net_shutdown(struct net *n)

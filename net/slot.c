@@ -12,11 +12,12 @@
 #include <string.h>
 
 #define SLOTS_MAX (1u << 21)
-#define GEN_MASK 0x7fffffffu
+#define GEN_MASK 0x3fffffffu
 
 uint64_t slot_token(struct net *n, uint32_t number)
 {
-	return TOKEN_NET | (uint64_t)(n->slots[number].gen & GEN_MASK) << 32 | (uint64_t)n->worker << 21 | number;
+	return TOKEN_NET | (n->slots[number].proto & HTTP_PROTO ? TOKEN_HTTP : 0) |
+	       (uint64_t)(n->slots[number].gen & GEN_MASK) << 32 | (uint64_t)n->worker << 21 | number;
 }
 
 /* 0: there is none, or not any more. */
@@ -120,6 +121,8 @@ void slot_give(struct net *n, uint32_t number)
 			free_body(s, &s->u.many[i]);
 		mem_free(s->u.many, s->parts * sizeof *s->u.many);
 	}
+	if (__builtin_expect(number == n->timed.slot, 0))
+		took_lost(n);
 	n->orphans -= s->orphan;
 	s->orphan = false;
 	step_over(n, s);
@@ -190,6 +193,8 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		if (out_is_error(&c->out, before))
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
+		if (__builtin_expect(number == n->timed.slot, 0))
+			took_written(n, c);
 	} else {
 		conn_was_silent(n, c);
 	}

@@ -41,7 +41,7 @@ mv "$tmp/all/etc" "$srv/etc"
 mv "$tmp/all/lib" "$srv/lib"
 [ ! -d "$tmp/all/usr/share/man" ] || mv "$tmp/all/usr/share/man" "$srv/usr/share/man"
 [ ! -d "$tmp/all/usr/share/bash-completion" ] || mv "$tmp/all/usr/share/bash-completion" "$srv/usr/share/"
-cp README.md docs/configuration.md docs/operations.md docs/commands.md docs/guarantees.md "$srv/usr/share/doc/noh/"
+cp README.md docs/configuration.md docs/operations.md docs/commands.md docs/metrics.md docs/guarantees.md "$srv/usr/share/doc/noh/"
 strip --strip-unneeded "$srv/usr/bin/noh"
 find "$srv" -path '*/man/*' -name '*.[1-9]' -exec gzip -9n {} +
 

@@ -76,7 +76,7 @@ int db_damaged(struct db *db, enum table t, const void *key, size_t len)
 			 "restore a backup", db->fixed.file, table_name(t), text);
 }
 
-static uint64_t room_left(struct db *db)
+uint64_t db_room_left(struct db *db)
 {
 	struct statvfs s;
 
@@ -85,7 +85,7 @@ static uint64_t room_left(struct db *db)
 
 bool db_disk_full(struct db *db)
 {
-	return room_left(db) < LITTLE_ROOM;
+	return db_room_left(db) < LITTLE_ROOM;
 }
 
 /* ── readers ── */
@@ -230,7 +230,7 @@ static int file_at_least(struct db *db, uint64_t bytes)
 	}
 	if (why != EOPNOTSUPP)
 		return db_errno("fallocate", db->fixed.file);
-	if (room_left(db) < more)
+	if (db_room_left(db) < more)
 		return needs_room(db, more);
 	return ftruncate(db->fixed.fd, (off_t)bytes) == 0 ? NOH_OK
 							  : db_errno("truncate", db->fixed.file);
@@ -293,14 +293,6 @@ int db_read_stamp(struct db *db, MDB_txn *txn, struct meta_stamp *stamp)
 		return db_damaged(db, TABLE_META, name, sizeof name - 1);
 	memcpy(stamp, row.rest, sizeof *stamp);
 	return NOH_OK;
-}
-
-void db_show(struct db *db, const struct meta_stamp *stamp, uint64_t images, uint64_t pending)
-{
-	store_relaxed(&db->shown.images, images);
-	store_relaxed(&db->shown.frame, stamp->frame);
-	store_relaxed(&db->shown.epoch, stamp->epoch);
-	store_release(&db->shown.rows, images + pending);
 }
 
 void db_stamp(struct db *db, uint64_t *frame, uint64_t *epoch)

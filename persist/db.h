@@ -107,6 +107,12 @@ struct db_stats {
 	uint64_t map_bytes, used_bytes, folds, folded_records;
 };
 void db_get_stats(struct db *db, struct db_stats *stats);
+/* The same as the last commit of this process left it: takes no snapshot, waits for nothing. */
+void db_shown_stats(struct db *db, struct db_stats *stats);
+/* For how long the oldest snapshot that anybody holds, in this process or another, has kept pages from being used
+ * again: since the first commit after it. 0: nobody holds an old one. now_ms: as in fold_commit. */
+uint64_t db_oldest_reader_ms(struct db *db, uint64_t now_ms);
+uint64_t db_room_left(struct db *db);                      /* bytes of its file system; UINT64_MAX: not known */
 
 /* Check every value of every table and that they agree (types count images, timers match images, keys
  * match ages). problem() is told each finding; returns how many (below 0: could not look).

@@ -12,6 +12,7 @@
 
 #include <lmdb.h>
 
+#define COMMITS 64               /* whose time is remembered: to tell how old a snapshot is           */
 #define READERS 64               /* read transactions at one time; a thread too many waits for one */
 
 struct reader {
@@ -34,6 +35,10 @@ struct db {
 		atomic_u64 rows;             /* images and pending messages at the last commit */
 		atomic_u64 images;
 		atomic_u64 frame, epoch;     /* the stamp */
+		atomic_u64 tables[TABLES];   /* rows                                             */
+		atomic_u64 idem_bytes, idem_dropped, folds, folded_records, used_bytes, map_bytes;
+		atomic_u64 last_txn;
+		struct { atomic_u64 txn, at_ms; } commits[COMMITS];      /* the last ones; by number */
 	} shown;
 	_Alignas(CACHE_LINE) struct { atomic_u32 gate; } shared;    /* 1: the map moves, no new reader */
 	struct reader readers[READERS];
@@ -60,7 +65,10 @@ int db_damaged(struct db *db, enum table t, const void *key, size_t len);
 bool db_disk_full(struct db *db);
 /* What the meta table says; NOH_ECORRUPT. */
 int db_read_stamp(struct db *db, MDB_txn *txn, struct meta_stamp *stamp);
-void db_show(struct db *db, const struct meta_stamp *stamp, uint64_t images, uint64_t pending);
+/* For who looks without a snapshot: rows of each table in a transaction; and, once that is committed, all of it.
+ * at_ms 0: when is not known. */
+bool db_count(struct db *db, MDB_txn *txn, uint64_t *rows);
+void db_show(struct db *db, const struct meta_stamp *stamp, const uint64_t *rows, uint64_t at_ms);
 
 /* The head of an LMDB file, read without mapping it: NOH_OK with the size of its map, NOH_ECORRUPT if
  * it is missing, damaged or cut short, NOH_EVERSION. */

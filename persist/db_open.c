@@ -244,7 +244,7 @@ static int check_format(struct db *db, MDB_txn *txn, uint64_t dir_id)
 static int read_meta(struct db *db, uint64_t dir_id)
 {
 	struct meta_stamp stamp;
-	MDB_stat images, pending;
+	uint64_t rows[TABLES];
 	MDB_txn *txn;
 	int rc = db_error(db, mdb_txn_begin(db->fixed.env, NULL, MDB_RDONLY, &txn), "opening");
 
@@ -255,14 +255,13 @@ static int read_meta(struct db *db, uint64_t dir_id)
 		rc = check_format(db, txn, dir_id);
 	if (rc == NOH_OK)
 		rc = db_read_stamp(db, txn, &stamp);
-	if (rc == NOH_OK && (mdb_stat(txn, db->fixed.tables[TABLE_IMAGES], &images) != MDB_SUCCESS ||
-			     mdb_stat(txn, db->fixed.tables[TABLE_PENDING], &pending) != MDB_SUCCESS))
+	if (rc == NOH_OK && !db_count(db, txn, rows))
 		rc = db_error(db, MDB_CORRUPTED, "opening");
 	if (rc != NOH_OK) {
 		mdb_txn_abort(txn);
 		return rc;
 	}
-	db_show(db, &stamp, images.ms_entries, pending.ms_entries);
+	db_show(db, &stamp, rows, 0);
 	return db_error(db, mdb_txn_commit(txn), "opening");     /* keeps the table handles */
 }
 

@@ -182,16 +182,14 @@ static int in_our_words(struct fold *f, int rc)
 /* One transaction. NOH_OK, an error, or MDB_MAP_FULL. */
 static int try_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms)
 {
-	MDB_stat images = {0}, pending = {0};
+	uint64_t rows[TABLES] = {0};
 	int failed = NOH_OK, rc = mdb_txn_begin(f->db->fixed.env, NULL, 0, &f->txn);
 
 	if (rc != MDB_SUCCESS)
 		return in_our_words(f, rc);
 	rc = fold_write(f, frame, epoch, now_ms, &failed);
-	if (rc == MDB_SUCCESS) {
-		mdb_stat(f->txn, f->db->fixed.tables[TABLE_IMAGES], &images);
-		mdb_stat(f->txn, f->db->fixed.tables[TABLE_PENDING], &pending);
-	}
+	if (rc == MDB_SUCCESS)
+		(void)db_count(f->db, f->txn, rows);
 	for (enum table t = 0; t < TABLES; t++) {
 		if (f->cursors[t])
 			mdb_cursor_close(f->cursors[t]);
@@ -210,7 +208,7 @@ static int try_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t n
 		return in_our_words(f, rc);
 	if (f->limit)
 		f->limit->changed = f->changed;
-	db_show(f->db, &f->stamp, images.ms_entries, pending.ms_entries);
+	db_show(f->db, &f->stamp, rows, now_ms);
 	return db_keep_length(f->db);
 }
 

@@ -140,6 +140,24 @@ static int failed_before(struct journal *j)
 	return error_set(NOH_EDISK, "%s", j->mine.why);
 }
 
+static uint64_t now_ns(const struct journal *j)
+{
+	return j->fixed.clock ? clock_now_ns(j->fixed.clock) : 0;
+}
+
+static void show_oldest(struct journal *j)
+{
+	bool any = j->mine.first != j->mine.after;
+
+	store_relaxed(&j->shown.oldest_ns, any ? j->mine.flight[j->mine.first % j->mine.flights].began_ns : 0);
+}
+
+static void measure(struct journal *j, const struct flight *last)
+{
+	histogram_add(&j->shown.commit, &histogram_latency, now_ns(j) - last->began_ns);
+	histogram_add(&j->shown.group, &histogram_group, last->records);
+}
+
 /* Frames that ended, in the order of their numbers. */
 static bool publish(struct journal *j)
 {
@@ -156,10 +174,13 @@ static bool publish(struct journal *j)
 		if (f->last) {
 			store_release(&j->shown.durable_pos, j->mine.written_pos);
 			store_release(&j->shown.durable_frame, f->frame);
+			measure(j, f);
 			publish_epoch(j, f->epoch);
 		}
 		did = true;
 	}
+	if (did)
+		show_oldest(j);
 	return did;
 }
 
@@ -232,6 +253,7 @@ static bool copy_records(struct journal *j, uint8_t *out, size_t room, size_t *l
 		gather_release(&j->gather, &j->gather.fixed.ring[j->mine.ring], &item);
 	}
 	count_one(&j->shown.records, records);
+	j->mine.records += records;
 	return j->mine.ring == j->gather.fixed.rings;
 }
 
@@ -290,6 +312,8 @@ static int write_frame(struct journal *j)
 	f->frame = j->mine.frame;
 	f->epoch = j->mine.epoch;
 	f->bytes = size;
+	f->began_ns = j->mine.began_ns;
+	f->records = j->mine.records;
 	f->last = last;
 	f->ended = false;
 	j->mine.begun = true;
@@ -297,6 +321,7 @@ static int write_frame(struct journal *j)
 	if (disk_submit(j->fixed.disk, s->file, f->buf, size, j->mine.used, j->mine.after) != NOH_OK)
 		return fail(j);
 	j->mine.after++;
+	show_oldest(j);
 	j->mine.used += size;
 	j->mine.pos += size;
 	store_relaxed(&j->shown.used, j->mine.used);
@@ -316,8 +341,11 @@ static bool begin_group(struct journal *j)
 	j->mine.copied = 0;
 	j->mine.begun = false;
 	j->mine.open = next_item(j, &item);
-	if (j->mine.open)
+	if (j->mine.open) {
+		j->mine.began_ns = now_ns(j);
+		j->mine.records = 0;
 		return true;
+	}
 	if (PLANT(PLANT_EMPTY_EPOCH))
 		return false;
 	if (j->mine.first == j->mine.after)
@@ -362,6 +390,14 @@ static int compose(struct journal *j, bool look)
 	return did;
 }
 
+static void show_stuck(struct journal *j, bool stuck)
+{
+	if (!stuck)
+		store_relaxed(&j->shown.stuck_ns, 0);
+	else if (!load_relaxed(&j->shown.stuck_ns))
+		store_relaxed(&j->shown.stuck_ns, now_ns(j));
+}
+
 static int round_of(struct journal *j, bool wait, bool look)
 {
 	bool did = false;
@@ -376,6 +412,7 @@ static int round_of(struct journal *j, bool wait, bool look)
 	composed = compose(j, look);
 	if (composed < 0)
 		return composed;
+	show_stuck(j, composed == NO_ROOM && gather_waiting(&j->gather));
 	look_at_room(j);
 	if (wait && j->mine.first != j->mine.after) {
 		rc = reap(j, true, &did);

@@ -22,6 +22,8 @@
 #define NOH_PERSIST_JOURNAL_H
 
 #include "core/atomic.h"
+#include "core/clock.h"
+#include "core/histogram.h"
 #include "persist/disk.h"
 #include "core/record.h"
 
@@ -36,6 +38,7 @@ struct journal_options {
 	uint32_t     ring_bytes;     /* each; a power of two; 0: 4 MiB                           */
 	uint64_t     segment_bytes;  /* 0: 32 MiB                                                */
 	uint64_t     limit_bytes;    /* of all segments not folded yet; 0: 256 MiB               */
+	const struct clock *clock;   /* for durations; NULL: none are taken                      */
 	void       (*on_durable)(void *arg, uint64_t epoch);   /* by the journaller, after publishing */
 	void        *arg;
 };
@@ -129,7 +132,12 @@ struct journal_stats {
 	uint64_t durable_frame, durable_epoch;
 	bool     no_space;           /* the next segment could not be made: read only            */
 	uint64_t segment_bytes;      /* what the next one needs                                  */
+	uint64_t kept_bytes;         /* of all segments on disk                                  */
+	uint64_t lag_ns;             /* the oldest record that is not on disk is about so old    */
+	bool     failed;
 };
 void journal_get_stats(struct journal *j, struct journal_stats *stats);
+/* Of all groups so far: from their collection until they were on disk; how many records they had. */
+void journal_get_histograms(struct journal *j, struct histogram_sum *commit, struct histogram_sum *records);
 
 #endif

@@ -22,6 +22,7 @@ struct segment {
 struct flight {
 	uint8_t *buf;
 	uint64_t frame, epoch, bytes;    /* epoch: durable with it, if it is the last of its group */
+	uint64_t began_ns, records;      /* of its group                                         */
 	bool     last, ended;
 };
 
@@ -29,6 +30,7 @@ struct journal {
 	struct gather gather;
 	alignas(CACHE_LINE) struct {
 		struct disk *disk;
+		const struct clock *clock;
 		uint64_t     dir_id, segment_bytes, limit;
 		uint32_t     rings;
 		uint64_t     need;       /* what the rings may still bring, as frames            */
@@ -44,6 +46,9 @@ struct journal {
 		atomic_u32 failed;
 		atomic_u64 used, pos, durable_frame, durable_pos;
 		atomic_u64 frames, records, bytes, epochs, full_waits;
+		atomic_u64 oldest_ns;    /* when the first group under way began; 0: none is     */
+		atomic_u64 stuck_ns;     /* since when there is no room for the next; 0: there is */
+		struct histogram commit, group;
 	} shown;
 	alignas(CACHE_LINE) struct {                                             /* the keeper    */
 		atomic_ptr next;         /* the segment after this one; taken by the journaller  */
@@ -63,6 +68,7 @@ struct journal {
 		bool            open;            /* a group is being written:                    */
 		bool            begun;           /*   its first frame is built                   */
 		uint64_t        epoch, copied;   /*   of the record at hand                      */
+		uint64_t        began_ns, records;
 		uint64_t       *limit;
 		uint32_t        ring;
 		bool            trailing, shut;

@@ -383,6 +383,7 @@ int journal_open(struct journal **out, const struct journal_options *o, const st
 	pthread_mutex_init(&j->kept.lock, NULL);
 	j->fixed.disk = o->disk;
 	j->fixed.dir_id = o->dir_id;
+	j->fixed.clock = o->clock;
 	j->fixed.on_durable = o->on_durable;
 	j->fixed.arg = o->arg;
 	uint64_t ring_bytes = plan_sizes(j, o);
@@ -426,6 +427,22 @@ void journal_close(struct journal *j)
 	mem_free(j, sizeof *j);
 }
 
+/* What is under way is as old as its group. Else something waits in the rings only while there is no room for it. */
+static uint64_t lag_ns(struct journal *j)
+{
+	uint64_t since = load_relaxed(&j->shown.oldest_ns), now = j->fixed.clock ? clock_now_ns(j->fixed.clock) : 0;
+
+	if (!since)
+		since = load_relaxed(&j->shown.stuck_ns);
+	return since && now > since ? now - since : 0;
+}
+
+void journal_get_histograms(struct journal *j, struct histogram_sum *commit, struct histogram_sum *records)
+{
+	histogram_collect(commit, &j->shown.commit);
+	histogram_collect(records, &j->shown.group);
+}
+
 void journal_get_stats(struct journal *j, struct journal_stats *stats)
 {
 	uint64_t pos = load_relaxed(&j->shown.pos), folded = load_relaxed(&j->kept.folded_pos);
@@ -442,5 +459,8 @@ void journal_get_stats(struct journal *j, struct journal_stats *stats)
 		.durable_epoch = load_acquire(&j->durable.epoch),
 		.no_space = load_relaxed(&j->kept.no_space),
 		.segment_bytes = j->fixed.segment_bytes,
+		.kept_bytes = load_relaxed(&j->kept.segments) * j->fixed.segment_bytes,
+		.lag_ns = lag_ns(j),
+		.failed = load_relaxed(&j->shown.failed),
 	};
 }

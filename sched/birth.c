@@ -56,9 +56,11 @@ int birth_name_anew(struct port *p, const char *text, size_t len, struct named *
 	if (rc != NOH_OK)
 		return rc;
 	t = sched_find_type(p->sched, who->a.type, who->a.type_len);
-	if (!t)
+	if (!t) {
+		count_one(&p->no_type, 1);
 		return error_set(NOH_ENOTYPE, "no type \"%.*s\" is registered (address \"%.*s\")",
 				 who->a.type_len, who->a.type, (int)len, text);
+	}
 	who->type = p->last_type = t;
 	who->hash = address_hash(&who->a, p->sched->seed);
 	return NOH_OK;

@@ -48,6 +48,7 @@ enum {
 	LIFE_HELD = 16,       /* a step is changing this one and others (step.h): what looks beside the
 				 mailbox must not see some before and others after it               */
 	LIFE_OF = 3,          /* noh_life                                         */
+	LIFE_EVICTED = 4,     /* told to go because memory is short               */
 	LIFE_REBORN = 32,     /* it was erased, and that may not be folded yet    */
 	LIFE_KNOWN = 64,      /* what is stored was loaded: LIFE_THERE counts     */
 	LIFE_THERE = 128,     /* it exists                                        */
@@ -105,6 +106,11 @@ static inline void cell_set_known(struct cell *c, bool there, bool reborn)
 {
 	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD)) | LIFE_KNOWN |
 					  (there ? LIFE_THERE : 0) | (reborn ? LIFE_REBORN : 0)));
+}
+static inline void cell_set_evicted(struct cell *c, bool evicted)
+{
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & ~(unsigned)LIFE_EVICTED) |
+					  (evicted ? LIFE_EVICTED : 0)));
 }
 static inline void cell_set_held(struct cell *c, bool held)
 {

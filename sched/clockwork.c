@@ -41,6 +41,7 @@ static void lock(struct worker *w)
 static void unlock(struct worker *w)
 {
 	store_relaxed(&w->shown.next_timer_ms, wheel_next_ms(&w->timers.wheel));
+	store_relaxed(&w->shown.timers, wheel_count(&w->timers.wheel));
 	store_release(&w->timers.lock, 0);
 }
 
@@ -187,6 +188,7 @@ bool clock_take_schedule(struct worker *w, struct cell *c, uint64_t serial, uint
 		if (s->serial != serial || s->due_ms > now)
 			continue;
 		*kind = s->kind;
+		histogram_add(&w->shown.lateness, &histogram_latency, (now - s->due_ms) * 1000000u);
 		c->flags |= CELL_DIRTY;
 		if (s->period_ms == 0) {
 			x->schedules[i] = x->schedules[--x->schedule_count];
@@ -204,12 +206,7 @@ bool clock_take_schedule(struct worker *w, struct cell *c, uint64_t serial, uint
 
 uint64_t clock_pending(struct worker *w)
 {
-	uint64_t n;
-
-	lock(w);
-	n = wheel_count(&w->timers.wheel);
-	unlock(w);
-	return n;
+	return load_relaxed(&w->shown.timers);
 }
 
 static void forget(void *ctx, uint64_t a, uint64_t b, uint64_t due_ms)

@@ -3,6 +3,7 @@
  * What was accepted is delivered, dropped by a full mode, or given back to say so: every end of a
  * message is counted (P8), and whoever waits for its answer hears of it.
  */
+#include "sched/meter.h"
 #include "sched/step.h"
 
 void node_undeliverable(struct port *p, struct sysmsg *n)
@@ -66,6 +67,7 @@ static bool drop_oldest(struct port *p, struct cell *c, uint32_t gen, struct typ
 
 	if (got == MB_TAKEN) {
 		count_one(&p->types[t->index].dropped_oldest, 1);
+		meter_full(p, t);
 		msg_dispose(p, &slot->msg, NOH_FULL);
 		mailbox_release(slot);
 	}
@@ -84,7 +86,7 @@ int sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg
 			sched_enqueue(p, c);
 			/* fall through */
 		case MB_PUSHED:
-			count_one(&p->types[t->index].accepted, 1);
+			meter_accepted(p, c, t, 1);
 			return NOH_OK;
 		case MB_FULL:
 			if (!drop_oldest(p, c, gen, t))
@@ -120,7 +122,7 @@ uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const s
 			sched_enqueue(p, c);
 			/* fall through */
 		case MB_PUSHED:
-			count_one(&p->types[t->index].accepted, k);
+			meter_accepted(p, c, t, k);
 			done += k;
 			break;
 		case MB_NOMEM:

@@ -402,6 +402,13 @@ static int replayed(uint64_t token, int status)
 	return (token & TOKEN_OF_NET) && status >= 0 ? status | ANSWER_REPLAYED : status;
 }
 
+void durable_replayed(struct worker *w, const struct type *t, uint64_t reply)
+{
+	enum replay of = !(reply & TOKEN_OF_NET) ? REPLAY_LIBRARY : reply & TOKEN_OF_HTTP ? REPLAY_HTTP : REPLAY_RESP;
+
+	count_one(&w->mine.port.types[t->index].replays[of], 1);
+}
+
 bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 {
 	static const char put_off[] = "the first message with this idempotency key was handled, but its answer was put off, and "
@@ -433,6 +440,8 @@ bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 	memcpy(&p, part, sizeof p);
 	if (msg_at_once(m))
 		due = 0;
+	if (p.body_hash == durable_print(m))
+		durable_replayed(w, cell_type(s, c), m->reply_to);
 	if (m->reply_to && p.body_hash != durable_print(m))
 		gate_answer(w, due, m->reply_to, NOH_EIDEM, NULL, 0);
 	else if (m->reply_to && (p.flags & IDEM_DEFERRED))

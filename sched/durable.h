@@ -94,6 +94,7 @@ uint64_t durable_print(const noh_msg *m);                  /* of kind and body: 
 
 /* The answer to a keyed message that was handled before. True: answered, do not run it. */
 bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m);
+void durable_replayed(struct worker *w, const struct type *t, uint64_t reply);   /* counts it; reply: who waits */
 
 /* Whatever `due` belongs to has become known to this actor: what it says from now on waits as well.
  * In an epoch section. */

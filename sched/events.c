@@ -2,6 +2,7 @@
 #include "sched/events.h"
 
 #include "sched/durable.h"
+#include "sched/meter.h"
 
 #include <string.h>
 
@@ -74,7 +75,7 @@ static bool put_event(struct port *p, struct cell *c, uint32_t gen, const struct
 		sched_enqueue(p, c);
 		/* fall through */
 	case MB_PUSHED:
-		count_one(&counts->accepted, 1);
+		meter_accepted(p, c, t, 1);
 		return true;
 	case MB_FULL:
 	case MB_NOMEM:

@@ -232,6 +232,7 @@ bool life_activate(struct worker *w, struct cell *c)
 {
 	struct sched *s = w->fixed.sched;
 	struct type *t = cell_type(s, c);
+	bool existed;
 	int rc = NOH_OK;
 
 	cell_set_life(c, NOH_ACTIVATING);
@@ -244,6 +245,7 @@ bool life_activate(struct worker *w, struct cell *c)
 		c->flags |= CELL_LOADED;
 		rc = events_join(w, c, t);
 	}
+	existed = load_relaxed(&c->life) & LIFE_THERE;
 	if (rc == NOH_OK)
 		rc = run_hook(w, c, t->pub.on_activate);
 	if (rc < 0) {
@@ -255,12 +257,14 @@ bool life_activate(struct worker *w, struct cell *c)
 			   turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
 			   rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc));
 		events_leave(&w->mine.port, c);
+		count_one(&w->mine.port.types[t->index].broken, 1);
 		c->flags |= CELL_BROKEN;
 		c->flags &= (uint8_t)~CELL_READY;
 		return false;
 	}
 	count_one(&w->mine.port.types[t->index].activations, 1);
 	sched_note_since(w, c);
+	count_one(&w->mine.port.types[t->index].loaded, existed);
 	c->flags |= CELL_READY;
 	cell_set_life(c, NOH_ACTIVE);
 	return true;
@@ -366,6 +370,31 @@ static void disarm(struct worker *w, struct cell *c)
 	}
 }
 
+/* Nobody keeps the reason beside CELL_STOP, but what is known of it when it goes tells. */
+static enum gone why_gone(struct worker *w, struct cell *c, const struct type *t)
+{
+	struct sched *s = w->fixed.sched;
+
+	if (load_relaxed(&s->stopping) >= 2)
+		return GONE_STOP;
+	if (c->ext && c->ext->goodbyes)
+		return c->ext->forced ? GONE_FORCED : GONE_ASKED;
+	if (c->ext && c->ext->erased)
+		return GONE_ERASED;
+	if ((uint64_t)load_relaxed(&c->last_active) + t->idle_ds <= w->mine.now_ds)
+		return GONE_IDLE;
+	return load_relaxed(&c->life) & LIFE_EVICTED ? GONE_MEMORY : GONE_SELF;
+}
+
+static void count_gone(struct worker *w, struct cell *c, const struct type *t)
+{
+	struct type_counts *counts = &w->mine.port.types[t->index];
+
+	count_one(&counts->deactivations, 1);
+	count_one(&counts->gone[why_gone(w, c, t)], 1);
+	cell_set_evicted(c, false);              /* it may come back at once */
+}
+
 static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 {
 	struct port  *p = &w->mine.port;
@@ -378,7 +407,7 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 	count_one(&p->died, 1);
 	count_one(&p->bytes_given, birth_bytes(t, body_id_len(t, c->body)));
 	if (cell_life(c) == NOH_DEACTIVATING)
-		count_one(&p->types[t->index].deactivations, 1);
+		count_gone(w, c, t);
 	cell_set_life(c, NOH_NOT_ACTIVE);
 	say_goodbye(p, c, NOH_OK);
 	must(!c->ext || !c->ext->joins);                 /* an empty mailbox is beyond every place in it */
@@ -429,10 +458,10 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	/* Somebody wrote meanwhile: it comes back at once, with the state it has. */
 	if (c->flags & CELL_BROKEN)
 		return false;
+	if (cell_life(c) == NOH_DEACTIVATING)
+		count_gone(w, c, t);
 	if (!(c->ext && c->ext->goodbyes) && load_relaxed(&s->stopping) < 2)
 		unforce(c);
-	if (cell_life(c) == NOH_DEACTIVATING)
-		count_one(&w->mine.port.types[t->index].deactivations, 1);
 	cell_set_life(c, NOH_NOT_ACTIVE);
 	clock_arm_schedules(w, c);
 	return false;

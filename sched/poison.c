@@ -111,6 +111,7 @@ bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m)
 			set_aside(w, c, m);
 		count_one(&w->mine.port.dead_letters, 1);
 		count_one(&w->mine.port.types[t->index].failed, 1);
+		count_one(&w->mine.port.types[t->index].quarantined, 1);
 		if (m->reply_to)
 			gate_answer(w, w->mine.turn.due, m->reply_to, NOH_EPOISON, NULL, 0);
 		return true;

@@ -1,5 +1,6 @@
 /* sched/sched.c - opening and closing, ports, and the way of a runnable actor to a worker. */
 #include "sched/durable.h"
+#include "sched/meter.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -60,7 +61,8 @@ static bool port_open(struct sched *s, struct port *p, struct worker *w)
 	p->room = (struct mailroom){ &s->rings, &p->rings };
 	ck_epoch_register(&s->epoch, &p->epoch, NULL);
 	p->types = mem_aligned(CACHE_LINE, (s->type_count + 1) * sizeof *p->types);
-	return p->types != NULL;
+	p->meters = mem_zalloc(s->type_count * sizeof *p->meters);
+	return p->types && p->meters;
 }
 
 /* A worker's own, or one of a few that outside threads take turns with. Threads start looking at
@@ -250,6 +252,9 @@ static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_
 	w->mine.rng = (s->seed + index) * UINT64_C(0x9E3779B97F4A7C15) | 1;
 	w->mine.now_ns = clock_now_ns(&s->clock);
 	w->mine.now_ms = w->mine.now_ns / 1000000u;
+	w->mine.sample_rng = (uint32_t)w->mine.rng | 1;
+	w->mine.pass_ns = w->mine.window_ns = w->mine.now_ns;
+	store_relaxed(&w->shown.since_ns, w->mine.now_ns);
 	store_relaxed(&w->shown.next_timer_ms, UINT64_MAX);
 	store_relaxed(&w->shown.awaits, UINT64_MAX);
 	store_relaxed(&w->shown.net_awaits, UINT64_MAX);
@@ -299,6 +304,7 @@ static void port_close(struct sched *s, struct port *p)
 	graves_empty_limbo(p);
 	epoch_synchronize_all(&p->epoch);
 	mem_free(p->types, (s->type_count + 1) * sizeof *p->types);
+	meter_free(p, s->type_count);
 }
 
 /* Nobody runs any more: whatever is left in memory goes. */

@@ -12,6 +12,7 @@
 #include "core/atomic.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/histogram.h"
 #include "core/mem.h"
 #include "core/must.h"
 #include "core/note.h"
@@ -36,6 +37,14 @@
 #define HARD_FACTOR 4          /* overflow of a block mailbox, times its capacity                  */
 
 struct sched_storage;
+
+/* A message of this type whose time in the mailbox is measured (meter.h). All workers read it, few write it. */
+struct wait_probe {
+	_Atomic(struct cell *) cell;   /* whose mailbox; NULL: none                                */
+	atomic_u64 since_ns;           /* 0: free; 1: somebody is at it                            */
+	atomic_u64 upto;               /* it has been taken when head is there                     */
+	atomic_u64 next_ns;            /* not before                                               */
+};
 
 struct type {
 	noh_type pub;
@@ -62,19 +71,32 @@ struct type {
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
 	atomic_u64 at_start;           /* how many existed then                                    */
+	alignas(CACHE_LINE) struct wait_probe probe;
 };
+
+/* Why an actor has left memory; the box's words for it are in box/metrics_types.c. */
+enum gone { GONE_IDLE, GONE_MEMORY, GONE_ASKED, GONE_FORCED, GONE_SELF, GONE_ERASED, GONE_STOP, GONE_REASONS };
+
+/* Whose answer it was. */
+enum replay { REPLAY_LIBRARY, REPLAY_RESP, REPLAY_HTTP, REPLAYS };
 
 struct type_counts {
 	atomic_u64 accepted, handled, failed, refused;
 	atomic_u64 dropped_oldest, dropped_forced, dropped_stop, coalesced;
 	atomic_u64 activations, deactivations;
 	atomic_u64 came, went;         /* into existence, and out of it                            */
-	uint64_t   pad[4];
+	atomic_u64 loaded;             /* activations of those that existed before                 */
+	atomic_u64 broken;             /* activations that failed: thrown out, tried anew next time */
+	atomic_u64 quarantined;        /* messages set aside: they ended the process too often     */
+	atomic_u64 gone[GONE_REASONS]; /* deactivations                                            */
+	atomic_u64 replays[REPLAYS];   /* of idempotent calls                                      */
+	uint64_t   pad[7];
 };
-static_assert(sizeof(struct type_counts) == 2 * CACHE_LINE, "found by a shift");
+static_assert(sizeof(struct type_counts) == 4 * CACHE_LINE, "found by a shift");
 
 struct sched;
 struct worker;
+struct meter;
 
 struct port {
 	ck_epoch_record_t   epoch;
@@ -84,8 +106,10 @@ struct port {
 	struct ring_cache   rings;
 	struct slab_cache   cells, nodes, pendings, bodies[BODY_CLASSES];
 	struct type_counts *types;
+	_Atomic(struct meter *) *meters;       /* by type; NULL: nothing measured yet              */
 	struct type        *last_type;         /* of the last address, or NULL                     */
 	atomic_u64          dead_letters, late_answers, born, died, evicted, bytes_taken, bytes_given;
+	atomic_u64          no_type;           /* messages for types that are not registered       */
 	struct graves      *graves;            /* cells that died since the last grace period      */
 	uint32_t            limbo;             /* and those there was no memory for                */
 	alignas(CACHE_LINE) atomic_u32 busy;   /* outside: borrowed                                */
@@ -219,6 +243,11 @@ struct worker {
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
+		uint64_t         sample_at;        /* turn that is measured next (meter.h)           */
+		uint32_t         sample_rng;
+		bool             worked;           /* the last pass did                              */
+		uint64_t         pass_ns;          /* when it began                                  */
+		uint64_t         window_ns, window_busy_ns;    /* begin of the window of time at hand */
 		uint32_t         sweep_at;
 		uint64_t         sweep_sent;       /* home, in this round of the hand                */
 		struct spread    spread;
@@ -228,9 +257,13 @@ struct worker {
 		atomic_u32 serving;            /* for the watchdog: SERVING_..., 0: neither        */
 		atomic_u64 slow_turns;         /* counted by the watchdog                          */
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
+		atomic_u64 timers;             /* how many are in it                               */
 		atomic_u64 awaits;             /* epoch its gate waits for; UINT64_MAX: none       */
 		atomic_u64 net_awaits;         /* and its connections                              */
 		atomic_u64 known_due;          /* who came and went here: when that is on disk     */
+		atomic_u64 busy_ns, parked_ns; /* so far                                           */
+		atomic_u64 since_ns, since_busy_ns;    /* what busy was some ten seconds ago       */
+		struct histogram lateness;     /* of timers                                        */
 	} shown;
 	struct runq runq;
 	struct hands hands;
@@ -298,6 +331,7 @@ struct sched_net {
 #define TOKEN_OF_NET (UINT64_C(1) << 63)
 /* In the status of an answer to it: what is told was stored with an idempotency key, not done now. */
 #define ANSWER_REPLAYED 0x10000
+#define TOKEN_OF_HTTP (UINT64_C(1) << 62)      /* and that one came by HTTP */
 
 /* What else takes memory out of the budget: box/ says it. arg NULL: nothing does. */
 struct sched_memory {

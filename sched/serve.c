@@ -5,6 +5,7 @@
  * the cell: its flags, state and ext are plain memory until mailbox_idle, mailbox_park or
  * sched_enqueue gives it away, and not to be touched after.
  */
+#include "sched/meter.h"
 #include "sched/serve.h"
 #include "sched/step.h"
 
@@ -34,19 +35,26 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 	struct noh_turn *t = &w->mine.turn;
 	struct type *ty = cell_type(w->fixed.sched, c);
 	struct effect *none;
+	uint64_t from;
 	int rc;
 
 	for (uint32_t i = 0; ty->durable && w->mine.read_only && i < n; i++)
 		if (durable_waits(w, &msgs[i]))
 			return NOH_FULL;
-	if (n == 1 && (poison_refused(w, c, msgs) || (ty->durable && durable_repeated(w, c, msgs))))
+	if (n == 1 && poison_refused(w, c, msgs))
 		return NOH_OK;
+	if (n == 1 && ty->durable && durable_repeated(w, c, msgs)) {
+		count_one(&w->mine.port.types[ty->index].handled, 1);
+		return NOH_OK;
+	}
 	turn_begin(w, c, ty, msgs, n);
 	poison_note(w, c, msgs, n);
+	from = meter_begin(w);
 	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
 		rc = ty->pub.on_message(t, msgs);
 	else
 		rc = ty->pub.on_batch(t, msgs, n);
+	meter_end(w, from);
 	poison_done(w);
 	return end_turn(w, c, rc, 0, false, retry, &none);
 }
@@ -135,8 +143,13 @@ static bool may_run(struct worker *w, struct cell *c, struct type *ty, const noh
 		if (!slot)
 			count_one(&w->mine.port.types[ty->index].accepted, 1);
 		extra_keep(w, c, m, owned, true);
-	} else if (poison_refused(w, c, m) ||
-		   ((m->flags & MSG_WRAPPED) && ty->durable && durable_repeated(w, c, m))) {
+	} else if (poison_refused(w, c, m)) {
+		if (!slot)
+			count_one(&w->mine.port.types[ty->index].accepted, 1);
+		msg_free_body(owned);
+	} else if ((m->flags & MSG_WRAPPED) && ty->durable && durable_repeated(w, c, m)) {
+		if (!slot)
+			count_one(&w->mine.port.types[ty->index].accepted, 1);
 		count_one(&w->mine.port.types[ty->index].handled, 1);
 		msg_free_body(owned);
 	} else {
@@ -163,7 +176,7 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	turn_begin(w, c, ty, &m, 1);
 	if (!slot)
 		count_one(&t->counts->accepted, 1);
-	rc = ty->single(t, &m);
+	rc = meter_hook(w, ty, &m);
 	if (__builtin_expect(ty->noted, 0))
 		poison_done(w);
 	if (slot && rc == NOH_OK && !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) && !t->fx->count &&
@@ -178,17 +191,17 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 }
 
 /* Message in hand, hand-off after hand-off: as long as nothing unusual happens, this is all there is
- * to a message between actors of one worker. Returns the actor to go on with the general way, with
- * *in_hand or without. */
+ * to a message between actors of one worker. A turn that is to be measured is unusual. Returns the actor to go
+ * on with the general way, with *in_hand or without. */
 static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect **in_hand,
 				uint32_t *budget)
 {
 	struct noh_turn *t = &w->mine.turn;
 	struct effect *e = *in_hand;
-	uint32_t left = *budget;
+	uint32_t left = *budget, end = meter_stretch(w, left);
 	noh_msg m = { .status = NOH_OK };        /* no answer, no timer, nobody waits */
 
-	while (left > 1) {
+	while (left > end) {
 		struct type *ty = cell_type(w->fixed.sched, c);
 		struct effects *fx = t->fx;
 		uint64_t word;
@@ -321,6 +334,7 @@ static enum taken take_message(struct worker *w, struct cell *c, struct type *t,
 		return NO_MESSAGE;
 	}
 	if (!t->windowed) {
+		meter_took(w, c, t, 1);
 		if (!t->shared)
 			mailbox_cursor(&c->mailbox, &w->mine.port.room, cur);
 		return MESSAGE;
@@ -394,6 +408,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 				return NULL;
 		} else if (cur.id && mailbox_take_next(&c->mailbox, &cur, &slot)) {
 			m = &slot->msg;
+			meter_took(w, c, t, 1);
 		} else {
 			enum taken got = take_message(w, c, t, &slot, &cur, budget);
 

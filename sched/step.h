@@ -39,6 +39,7 @@ struct step {
 	bool             again;    /* it had to let all go: begin with the first             */
 	bool             at_once;  /* its answer need not wait for the disk                  */
 	uint64_t         token;    /* of the pending answer                                  */
+	uint64_t         asked_by; /* token of the network's, which waits for that; 0: none  */
 	uint64_t         print;    /* of all parts: is it the same step?                     */
 	const void      *key;
 	size_t           key_len;

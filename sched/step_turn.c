@@ -213,8 +213,10 @@ static int failed(struct run *r, uint32_t i, int rc)
 	bool reason = t->so_far.flags & TURN_REASON;
 
 	p->status = rc;
-	if (r->set_aside)                /* said, and counted as failed */
+	if (r->set_aside) {              /* said, and counted as failed */
+		count_one(&counts_of(r, i)->accepted, 1);
 		return rc;
+	}
 	turn_undo(r->w);
 	free_buffers(t);
 	count_one(&counts_of(r, i)->accepted, 1);
@@ -420,8 +422,10 @@ static bool repeated(struct worker *w, struct step *s)
 		memcpy(&part, bytes, sizeof part);
 		if (part.body_hash != s->print)
 			step_end(w, s, due, NOH_EIDEM, NULL, 0);
-		else
+		else {
+			durable_replayed(w, p->type, s->asked_by);
 			step_end(w, s, due, part.status, (char *)bytes + sizeof part, len - sizeof part);
+		}
 	}
 	if (rc == NOH_OK)
 		mem_free(bytes, len);

@@ -40,7 +40,7 @@ static bool leaves_something(struct sched *s, struct cell *c)
 }
 
 /* Claim c if it is idle; it stops when it runs. */
-static bool send_home(struct worker *w, struct cell *c, bool lightly)
+static bool send_home(struct worker *w, struct cell *c, bool lightly, bool evicted)
 {
 	uint32_t gen = load_acquire(&c->mailbox.gen);
 
@@ -52,6 +52,8 @@ static bool send_home(struct worker *w, struct cell *c, bool lightly)
 		return false;
 	}
 	c->flags |= CELL_STOP;
+	if (evicted)
+		cell_set_evicted(c, true);
 	sched_enqueue(&w->mine.port, c);
 	return true;
 }
@@ -79,7 +81,7 @@ static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, u
 		if (idle == UINT32_MAX && max_age == UINT32_MAX)
 			continue;
 		due = (uint64_t)load_relaxed(&c->last_active) + (idle < max_age ? idle : max_age);
-		if (due <= now_ds && send_home(w, c, lightly))
+		if (due <= now_ds && send_home(w, c, lightly, max_age != UINT32_MAX))
 			sent++;
 		else if (due < *next)
 			*next = due > now_ds ? due : now_ds + 1;
@@ -203,7 +205,7 @@ uint32_t life_sweep_all(struct worker *w)
 		uint32_t end = load_relaxed(&s->cells.shared.fresh);
 		for (uint32_t n = chunk * CHUNK_CELLS; n < (chunk + 1) * CHUNK_CELLS && n < end; n++)
 			if (n && mb_state(load_relaxed(&cell_at(s, n)->mailbox.word)) == MB_IDLE)
-				sent += send_home(w, cell_at(s, n), false);
+				sent += send_home(w, cell_at(s, n), false, false);
 	}
 	return sent;
 }

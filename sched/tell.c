@@ -2,6 +2,7 @@
  *
  * (noh_tell_to, whose address may be new, is in newborn.c.) The full mode of the receiver's mailbox acts here, at the send call.
  */
+#include "sched/meter.h"
 #include "sched/newborn.h"
 
 #include <string.h>
@@ -53,6 +54,7 @@ int tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, in
 			turn_note_full(t, &t->so_far.full_on, &t->so_far.full_gen, number, gen);
 	}
 	count_one(&t->worker->mine.port.types[ty->index].refused, 1);
+	meter_full(&t->worker->mine.port, ty);
 	return NOH_FULL;
 }
 

@@ -3,6 +3,7 @@
  * What waits is taken, up to a window; superseded messages go, the rest is handled in batches or one by
  * one. If the actor has to rest in between, what is left of the window is kept for later, in order.
  */
+#include "sched/meter.h"
 #include "sched/serve.h"
 
 struct coalesce { uint64_t key, revision; bool is, gone; };
@@ -64,7 +65,7 @@ static void window_keep(struct worker *w, struct cell *c, uint32_t from, uint32_
 	}
 }
 
-static uint32_t serve_part(struct worker *w, struct cell *c, uint32_t at, uint32_t n, bool retry)
+static uint32_t serve_part(struct worker *w, struct cell *c, struct type *t, uint32_t at, uint32_t n, bool retry)
 {
 	int rc = serve_turn(w, c, &w->mine.msgs[at], n, retry);
 
@@ -73,6 +74,8 @@ static uint32_t serve_part(struct worker *w, struct cell *c, uint32_t at, uint32
 			after_turn(w, c, rc);
 		return 0;
 	}
+	if (t->pub.on_batch)
+		meter_batch(w, t, n);
 	window_done(&w->mine.window[at], n);
 	after_turn(w, c, rc);
 	return n;
@@ -110,13 +113,13 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 		uint32_t part = t->pub.on_batch && !poison_suspects(w->fixed.sched, c)
 					? batch_length(w, t, at, n) : 1, end;
 
-		if (part > 1 && serve_part(w, c, at, part, true)) {
+		if (part > 1 && serve_part(w, c, t, at, part, true)) {
 			at += part;
 			continue;
 		}
 		/* One message, or a batch that failed: message by message. */
 		end = at + part;
-		while (at < end && !cell_rests(c) && serve_part(w, c, at, 1, false))
+		while (at < end && !cell_rests(c) && serve_part(w, c, t, at, 1, false))
 			at++;
 		if (at < end)
 			break;
@@ -132,6 +135,7 @@ uint32_t window_serve(struct worker *w, struct cell *c, struct type *t, struct s
 	while (n < max && mailbox_take(&c->mailbox, &w->mine.port.room, t->shared,
 				       &w->mine.window[n]) == MB_TAKEN)
 		n++;
+	meter_took(w, c, t, n);
 	serve_all(w, c, t, n);
 	return n;
 }

@@ -139,12 +139,34 @@ static uint32_t let_out(struct worker *w)
 	return n;
 }
 
+#define BUSY_WINDOW_NS UINT64_C(10000000000)
+
+/* Time from the begin of a pass that did something to the begin of what comes next is time that was needed. How much
+ * of the last seconds that was is told by two readings that are a window apart. */
+static void count_busy(struct worker *w)
+{
+	uint64_t now = w->mine.now_ns;
+
+	if (w->mine.worked)
+		count_one(&w->shown.busy_ns, now - w->mine.pass_ns);
+	w->mine.worked = false;
+	w->mine.pass_ns = now;
+	if (now - w->mine.window_ns < BUSY_WINDOW_NS)
+		return;
+	store_relaxed(&w->shown.since_busy_ns, w->mine.window_busy_ns);
+	store_relaxed(&w->shown.since_ns, w->mine.window_ns);
+	w->mine.window_ns = now;
+	w->mine.window_busy_ns = load_relaxed(&w->shown.busy_ns);
+}
+
 uint32_t sched_pass(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
 	uint32_t work = 0;
 
 	tick(w);
+	count_busy(w);
+	w->mine.sample_at = load_relaxed(&w->shown.counts.turns);        /* the next turn is measured */
 	count_one(&w->shown.counts.passes, 1);
 	if (__builtin_expect(sched_is_durable(s), 0))
 		work += let_out(w);
@@ -165,6 +187,7 @@ uint32_t sched_pass(struct worker *w)
 		work += help_stuck(w);
 	graves_close(&w->mine.port);
 	epoch_poll(&w->mine.port.epoch);
+	w->mine.worked = work != 0;
 	return work;
 }
 
@@ -209,6 +232,7 @@ static void sleep_now(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
 	uint32_t deep = 1;
+	bool slept = false;
 
 	park_announce(&w->shared.park);
 	add_seq_cst(&s->sleepers, 1);
@@ -216,6 +240,9 @@ static void sleep_now(struct worker *w)
 		park_cancel(&w->shared.park);
 	} else {
 		count_one(&w->shown.counts.parks, 1);
+		slept = true;
+		tick(w);
+		count_busy(w);
 		if (w->mine.networked) {
 			s->net.wait(s->net.arg, w->fixed.index, sleep_ns(w));
 			park_awake(&w->shared.park);
@@ -228,6 +255,8 @@ static void sleep_now(struct worker *w)
 	if (load_seq_cst(&s->watch_event) == 1 && cas_seq_cst(&s->watch_event, &deep, 0))
 		futex_wake_all(&s->watch_event);
 	tick(w);
+	if (slept)
+		count_one(&w->shown.parked_ns, w->mine.now_ns - w->mine.pass_ns);
 	spread_restart(w);
 }
 

@@ -259,7 +259,7 @@ serve_stage() {
 	local s
 	stage "the server, from outside"
 	: > "$tmp/skips"
-	for s in clients idle http api full_disk; do
+	for s in clients idle http api metrics full_disk; do
 		suite "tests/e2e/$s.sh" tests/e2e/$s.sh "$out/noh"
 		grep '^SKIP' "$log" >> "$tmp/skips"
 	done
@@ -325,6 +325,7 @@ docs_stage() {
 	check "README.md shows examples/counter.c" readme_example
 	check "docs/conformance.md is up to date" tools/conformance.sh --check
 	check "docs/commands.md is up to date" tools/commands.sh --check
+	check "docs/metrics.md is up to date" tools/metrics.sh --check
 	check "docs/configuration.md is up to date" settings_page
 	check "docs/guarantees.md names its proofs" proofs_exist
 	check "links lead somewhere" links_resolve

@@ -28,6 +28,7 @@ has_clang_rt() {
 	[ -n "$clang" ] && ls "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a >/dev/null 2>&1
 }
 has_sanitizers() { links "$cc" -fsanitize=address,undefined && links "$cc" -fsanitize=thread; }
+has_python() { python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null; }
 has_relacy() { [ -e /usr/include/relacy/relacy.hpp ] || [ -e /usr/local/include/relacy/relacy.hpp ]; }
 
 # Debian's run-time libraries of the sanitizers carry the compiler's version in their names.
@@ -75,6 +76,8 @@ look() {
 		check curl             curl               curl            has_command curl
 		check wrk              -                  'wrk (AUR)'     has_command wrk
 		check nghttp2-client   nghttp2            libnghttp2      has_command h2load
+		check prometheus       golang-github-prometheus prometheus has_command promtool
+		check python3-prometheus-client python3-prometheus_client python-prometheus_client has_python prometheus_client
 		check slowhttptest     slowhttptest       'slowhttptest (AUR)' has_command slowhttptest
 		check python3          python3            python          has_command python3
 		check libjansson-dev   jansson-devel      jansson         has_library jansson jansson.h

@@ -268,6 +268,14 @@ int noh_get_net_stats(noh_box *box, noh_net_stats *stats)
 	return NOH_OK;
 }
 
+const char *noh_type_name(noh_box *box, unsigned index)
+{
+	static const char *const names[] = { "counter", "a\r\nb" };
+
+	(void)box;
+	return index < 2 ? names[index] : NULL;
+}
+
 int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *stats)
 {
 	(void)box;
