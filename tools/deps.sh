@@ -80,6 +80,7 @@ look() {
 		check python3-prometheus-client python3-prometheus_client python-prometheus_client has_python prometheus_client
 		check slowhttptest     slowhttptest       'slowhttptest (AUR)' has_command slowhttptest
 		check python3          python3            python          has_command python3
+		check libjansson-dev   jansson-devel      jansson         has_library jansson jansson.h
 		check nodejs           nodejs             nodejs          has_command node
 		check npm              npm                npm             has_command npm
 		check python3          python3            python          has_command python3

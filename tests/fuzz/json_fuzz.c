@@ -1,6 +1,6 @@
 /* tests/fuzz/json_fuzz.c - any bytes as the body of a request: taken or refused with a sentence, never read beyond the
  * end. What is taken can be walked, read as every form of the API, given to every JSON hook; and what is written of it
- * is JSON again. */
+ * is JSON again. Where jansson is installed it must agree on what is JSON, but for numbers and depths it cannot take. */
 #include "net/rest.h"
 
 #include "core/must.h"
@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if __has_include(<jansson.h>)
+#include <jansson.h>
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -63,6 +66,22 @@ static void hooks(noh_json v)
 		}
 }
 
+static void agree(const char *text, size_t len, bool taken)
+{
+#ifdef JANSSON_VERSION
+	json_error_t e;
+	json_t *other = json_loadb(text, len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
+
+	if (taken)
+		must(other || json_error_code(&e) == json_error_numeric_overflow);
+	else                                     /* a NUL byte is the end of the text to it */
+		must(!other || strstr(noh_why(), "too deep") || memchr(text, 0, len));
+	json_decref(other);
+#else
+	(void)text, (void)len, (void)taken;
+#endif
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	char *text = malloc(len ? len : 1);      /* exactly as long: a byte too far is seen */
@@ -72,7 +91,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	must(text);
 	if (len)
 		memcpy(text, data, len);
-	if (noh_json_check(text, len, &v) == NOH_OK) {
+	bool taken = noh_json_check(text, len, &v) == NOH_OK;
+
+	agree(text, len, taken);
+	if (taken) {
 		if (*v.at == '{' || *v.at == '[')
 			walk(v, 0);
 		again(v);

@@ -35,13 +35,14 @@ fi
 rm -f "$out/libnoh_fuzz.a"
 ar rcs "$out/libnoh_fuzz.a" "${objects[@]}" || exit 1
 
+second=$(pkg-config --libs jansson 2>/dev/null)   # a second opinion on what is JSON, where there is one
 # Build a target and run it. Everything it says comes at once, when it is over.
 fuzz() {   # target
 	local t=$1 corpus=$out/$1.corpus found=$out/$1.failed seeds=() dict=()
 	mkdir -p "$corpus" "$found"
 	[ -d "tests/fuzz/$t" ] && seeds=("tests/fuzz/$t")
 	[ -e "tests/fuzz/$t.dict" ] && dict=(-dict="tests/fuzz/$t.dict")
-	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -llmdb -luring -lxxhash -lcrypto -lm -o "$out/$t"; then
+	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -llmdb -luring -lxxhash -lcrypto $second -lm -o "$out/$t"; then
 		printf '  FAIL  %s: it does not build\n' "$t"
 		return 1
 	fi
