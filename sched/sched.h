@@ -15,6 +15,7 @@
 #include "core/mem.h"
 #include "core/must.h"
 #include "core/note.h"
+#include "core/record.h"
 #include "core/ring_hash.h"
 #include "core/slab.h"
 #include "core/topics.h"
@@ -122,6 +123,7 @@ enum {
 	TURN_RECORDED = 8192,              /* of a step: it has a record                    */
 	TURN_REFUSED = 16384,              /* refusal is filled in                          */
 	TURN_TOPICS = 32768,                /* it publishes, or changes what it listens to    */
+	TURN_UNDEAD = 1 << 20,             /* undead is filled in                           */
 };
 
 struct noh_turn {
@@ -153,6 +155,7 @@ struct noh_turn {
 	uint8_t        *record;            /* prepared, not pushed; NULL: none                     */
 	uint64_t        record_seq;
 	struct msg      refusal;           /* what noh_refuse was given                            */
+	struct part_undead undead;         /* the message set aside that this turn takes from there */
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
@@ -412,7 +415,8 @@ void sched_serve(struct worker *w, struct cell *c);          /* it is BUSY, and 
 void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with its message */
 
 /* deliver.c */
-enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN };
+enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN,
+       SYS_UNSCHEDULE };
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
