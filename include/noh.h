@@ -770,6 +770,9 @@ typedef struct noh_listen_options {
 	const char *bind;                 /* address; NULL: 127.0.0.1                               */
 	int         resp_port;            /* 0: 7411; -1: no TCP                                    */
 	const char *unix_path;            /* NULL: no Unix socket                                   */
+	int         http_port;            /* 0: no HTTP over TCP                                    */
+	const char *http_unix_path;       /* NULL: no Unix socket for HTTP; whoever may open it is an admin: it
+					     is made for its owner alone                            */
 	int         io;                   /* NOH_IO_AUTO: io_uring where it works, else epoll       */
 	uint32_t    max_connections;      /* 0: 10 000                                              */
 	uint32_t    max_args;             /* arguments of one command; 0: 65 536                    */
@@ -787,6 +790,13 @@ typedef struct noh_listen_options {
 					     0: 30 000                                              */
 	uint32_t    idle_ms;              /* of one that says nothing at all; 0: never              */
 	uint32_t    call_ms;              /* until a command is answered TIMEOUT; 0: 30 000         */
+	uint32_t    http_max_header_bytes;/* of a request's line and fields; 0: 16 KiB              */
+	uint32_t    http_max_headers;     /* 0: 100                                                 */
+	uint32_t    http_max_body_bytes;  /* 0: 2 MiB                                               */
+	uint32_t    http_header_ms;       /* until a request's header is there; 0: 10 000           */
+	uint32_t    http_body_ms;         /* the same of its body, and as much longer as ...        */
+	uint32_t    http_min_rate;        /* ... so many bytes a second need; 0: 20 000, and 1024   */
+	uint32_t    http_idle_ms;         /* of a connection between two requests; 0: 60 000        */
 	int         durability;           /* of commands that do not say: NOH_DISK, NOH_MEMORY      */
 	bool        may_shutdown;         /* SHUTDOWN calls on_shutdown                             */
 	void      (*on_shutdown)(void *user);

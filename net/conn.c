@@ -7,7 +7,6 @@
 #include "net/net.h"
 
 #include "core/mem.h"
-#include "net/command.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,7 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ARGS_ON_STACK 32
+#define SPARE_CONNECTIONS 32
+#define DRAIN_MS 2000              /* to hear out who was refused in the middle of its words */
+#define GRACE_MS 250
 
 static struct conn *conn_of(struct io_socket *s)
 {
@@ -73,14 +74,29 @@ bool conns_open(struct net *n)
 	return grow(n);
 }
 
-static void refuse(struct net *n, int fd, const char *why)
+static void refuse(struct net *n, int fd, uint32_t kind, const char *why)
 {
+	static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
+				   "Content-Length: 0\r\n\r\n";
+
+	if (kind & IO_HTTP)
+		why = busy;
 	count_one(&n->shown.counts.refused, 1);
 	(void)!send(fd, why, strlen(why), MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)close(fd);
 }
 
-static struct conn *make(struct net *n, int fd, bool local)
+static void open_http(struct net *n, struct conn *c)
+{
+	c->flags |= CONN_HTTP;
+	c->session.proto = HTTP_PROTO;
+	c->http = (struct http_conn){ .spoken = false };
+	http_open(&c->http.reader);
+	n->http_conns++;
+	http_clock(n->wall_ms);
+}
+
+static struct conn *make(struct net *n, int fd, uint32_t kind)
 {
 	struct server *s = n->server;
 	struct conn *c = NULL;
@@ -96,13 +112,16 @@ static struct conn *make(struct net *n, int fd, bool local)
 	c->socket.fd = fd;
 	c->socket.number = n->free[--n->free_count];
 	c->socket.gen = n->gens[c->socket.number];
-	c->flags = local ? CONN_LOCAL : 0;
+	c->flags = kind & IO_LOCAL ? CONN_LOCAL : 0;
 	c->active_ms = c->took_ms = n->now_ms;
 	c->shown = shown;
-	resp_open(&c->reader);
 	session_open(&c->session, add_relaxed(&s->next_id, 1) + 1,
 		     server_is_guarded(s) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
 	c->session.calls = n->calls;
+	if (kind & IO_HTTP)
+		open_http(n, c);
+	else
+		resp_open(&c->reader);
 	pthread_mutex_lock(&n->roll);
 	n->conns[c->socket.number] = c;
 	pthread_mutex_unlock(&n->roll);
@@ -119,7 +138,7 @@ static void on_released(void *user, struct io_socket *s)
 	n->dead = c;
 }
 
-static void on_accepted(void *user, int fd, bool local)
+static void on_accepted(void *user, int fd, uint32_t kind)
 {
 	struct net *n = user;
 	struct server *s = n->server;
@@ -127,20 +146,21 @@ static void on_accepted(void *user, int fd, bool local)
 	int one = 1;
 
 	if (load_relaxed(&s->stopping)) {
-		refuse(n, fd, "-ERR the server is stopping\r\n");
+		refuse(n, fd, kind, "-ERR the server is stopping\r\n");
 		return;
 	}
-	if (add_relaxed(&s->connections, 1) >= n->o.max_connections) {
+	/* Whoever cares for the server gets in by the Unix socket when all others are too many. */
+	if (add_relaxed(&s->connections, 1) >= n->o.max_connections + (kind & IO_LOCAL ? SPARE_CONNECTIONS : 0)) {
 		sub_relaxed(&s->connections, 1);
-		refuse(n, fd, "-ERR max number of clients reached\r\n");
+		refuse(n, fd, kind, "-ERR max number of clients reached\r\n");
 		return;
 	}
-	if (!local)
+	if (!(kind & IO_LOCAL))
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	c = make(n, fd, local);
+	c = make(n, fd, kind);
 	if (!c) {
 		sub_relaxed(&s->connections, 1);
-		refuse(n, fd, "-OOM no memory for another client\r\n");
+		refuse(n, fd, kind, "-OOM no memory for another client\r\n");
 		return;
 	}
 	count_one(&n->shown.counts.accepted, 1);
@@ -192,7 +212,10 @@ static void bury(struct net *n, struct conn *c)
 	(void)close(c->socket.fd);
 	out_close(&c->out);
 	out_close(&c->flying);
-	resp_close(&c->reader);
+	if (c->flags & CONN_HTTP)
+		n->http_conns--;
+	else
+		resp_close(&c->reader);
 	mem_free(c->marks, c->mark_room * sizeof *c->marks);
 	mem_free(c->in, c->in_room);
 	mem_free(c->shown, sizeof *c->shown);
@@ -222,12 +245,6 @@ void conns_close(struct net *n)
 
 /* ── commands ── */
 
-static bool may_run(const struct net *n, const struct conn *c)
-{
-	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) && c->steps == 0 && !(c->alone && c->first) &&
-	       c->waiting < n->o.max_pipeline && !conn_output_full(n, c);
-}
-
 /* Nothing more will come of it: all that it asked is answered and sent. */
 static bool is_done(const struct conn *c)
 {
@@ -238,147 +255,46 @@ static bool is_done(const struct conn *c)
 	return (c->flags & CONN_EOF) && !(c->in_len && c->socket.paused);        /* paused: not all of it was run */
 }
 
-void conn_may_go_on(struct net *n, struct conn *c)
+static void set_partial(struct net *n, struct conn *c, uint64_t since_ms)
 {
-	if (is_done(c)) {
+	n->partial += (uint32_t)(since_ms != 0) - (uint32_t)(c->partial_ms != 0);
+	c->partial_ms = since_ms;
+}
+
+/* All was said. A socket that is closed with bytes unread is reset, and the client may never see why: so one that was
+ * refused in the middle of its words is told that this is the end, and heard out. */
+static void finish(struct net *n, struct conn *c)
+{
+	if ((c->flags & (CONN_LINGER | CONN_EOF)) != CONN_LINGER) {
 		conn_end(n, c);
 		return;
 	}
-	if (c->socket.paused && !(c->flags & CONN_BACKLOG) && may_run(n, c)) {
+	if (c->flags & CONN_DRAINING)
+		return;
+	c->flags |= CONN_DRAINING;
+	(void)shutdown(c->socket.fd, SHUT_WR);
+	set_partial(n, c, n->now_ms);
+	if (c->socket.paused)
+		n->io->ops->resume(n->io, &c->socket);
+}
+
+void conn_may_go_on(struct net *n, struct conn *c)
+{
+	if (is_done(c)) {
+		finish(n, c);
+		return;
+	}
+	if (c->socket.paused && !(c->flags & CONN_BACKLOG) && conn_may_run(n, c)) {
 		c->flags |= CONN_BACKLOG;
 		n->backlog[n->backlog_count++] = c->socket.number;
 	}
 }
 
-static const struct arg *arguments(struct net *n, struct conn *c, const char *bytes, struct arg *few)
+/* Runs what is whole; returns how many bytes that took, *len: of how many that are still needed. cut: it stopped because
+ * it may not go on for now. */
+static size_t run(struct net *n, struct conn *c, char *bytes, size_t *len, bool *cut)
 {
-	struct arg *argv = few;
-	uint32_t argc = c->reader.argc;
-
-	if (argc > ARGS_ON_STACK) {
-		if (argc > n->argv_room) {
-			struct arg *list = mem_alloc(argc * sizeof *list);
-
-			if (!list)
-				return NULL;
-			mem_free(n->argv, n->argv_room * sizeof *list);
-			n->argv = list;
-			n->argv_room = argc;
-		}
-		argv = n->argv;
-	}
-	for (uint32_t i = 0; i < argc; i++)
-		argv[i] = resp_arg(&c->reader, bytes, i);
-	return argv;
-}
-
-/* Where a command's reply goes is settled before it runs: behind those that wait, or straight out. What is written
- * from here on is its own. */
-void conn_reply_from(struct net *n, struct conn *c)
-{
-	n->reply_from = c->out.len;
-	n->first_before = c->first;
-	n->last_before = c->last;
-}
-
-static void before_command(struct net *n, struct conn *c)
-{
-	n->scratch.len = 0;
-	n->reply_due = 0;
-	n->muting = c->session.reply == REPLY_OFF || c->session.reply == REPLY_SKIP;
-	conn_reply_from(n, c);
-}
-
-/* A reply was written into the connection, into scratch, or will come by a slot. A muted one that comes by a slot is
- * left out there; what came out meanwhile for commands before it stays. */
-static void after_command(struct net *n, struct conn *c)
-{
-	size_t out_before = n->reply_from;
-
-	n->muting = false;
-	if (session_mutes(&c->session)) {
-		if (!n->first_before)
-			conn_unwrite(c, out_before);
-		n->scratch.len = 0;
-	}
-	if (n->scratch.len || n->scratch.failed) {
-		if (n->scratch.failed || !slot_text(n, c))
-			conn_end(n, c);
-	} else if ((c->out.len > out_before || c->out.failed) && !c->first && c->last == n->last_before) {
-		if (c->out.len > out_before && c->out.bytes[out_before] == '-')
-			count_one(&n->shown.counts.errors, 1);
-		conn_wrote(n, c, n->reply_due);
-	}
-	if (c->session.closing)
-		c->flags |= CONN_ENDING;
-}
-
-/* False: it has to wait until those before it are answered, and was not run. */
-static bool command(struct net *n, struct conn *c, const char *bytes)
-{
-	struct arg few[ARGS_ON_STACK];
-	struct call call = { .net = n, .conn = c, .argc = c->reader.argc, .now_ms = n->wall_ms };
-
-	before_command(n, c);
-	call.argv = arguments(n, c, bytes, few);
-	n->running = c;
-	if (call.argv)
-		command_run(&call);
-	else
-		out_error(call_out(&call), "-OOM no memory for a command of %u arguments", call.argc);
-	c->alone = call.later;
-	if (call.later) {
-		n->muting = false;
-		n->running = NULL;
-		return false;
-	}
-	count_one(&n->shown.counts.commands, 1);
-	after_command(n, c);
-	pubsub_settle(n);
-	return true;
-}
-
-static void protocol_error(struct net *n, struct conn *c)
-{
-	struct call call = { .net = n, .conn = c };
-
-	before_command(n, c);
-	out_error(call_out(&call), "%s", c->reader.why);
-	c->session.closing = true;
-	after_command(n, c);
-}
-
-/* Runs what is whole; returns how many bytes that took. cut: it stopped because it may not go on for now. */
-static size_t run(struct net *n, struct conn *c, char *bytes, size_t len, bool *cut)
-{
-	size_t used = 0;
-
-	*cut = false;
-	while (used < len && may_run(n, c)) {
-		const struct resp_limits *limits = c->session.role == SESSION_NOBODY ? &n->strict
-										      : &n->limits;
-
-		/* One that had to wait was read already; its arguments may not be read twice. */
-		switch (c->alone ? RESP_COMMAND : resp_read(&c->reader, bytes + used, len - used, limits)) {
-		case RESP_COMMAND:
-			if (!command(n, c, bytes + used)) {
-				*cut = true;
-				return used;
-			}
-			used += resp_next(&c->reader);
-			break;
-		case RESP_NOTHING:
-			used += resp_next(&c->reader);
-			break;
-		case RESP_MORE:
-			return used;
-		case RESP_BAD:
-			protocol_error(n, c);
-			return len;
-		}
-	}
-	*cut = used < len;
-	return used;
+	return c->flags & CONN_HTTP ? http_run(n, c, bytes, len, cut) : resp_run(n, c, bytes, *len, cut);
 }
 
 static bool keep_input(struct conn *c, const char *bytes, size_t len)
@@ -406,34 +322,29 @@ static bool keep_input(struct conn *c, const char *bytes, size_t len)
 static void drop_input(struct conn *c, size_t used)
 {
 	c->in_len -= (uint32_t)used;
-	if (c->in_len)
-		memmove(c->in, c->in + used, c->in_len);
-	else {
+	if (c->in_len) {
+		if (used)
+			memmove(c->in, c->in + used, c->in_len);
+	} else {
 		mem_free(c->in, c->in_room);
 		c->in = NULL;
 		c->in_room = 0;
 	}
 }
 
-static void set_partial(struct net *n, struct conn *c, uint64_t since_ms)
-{
-	n->partial += (uint32_t)(since_ms != 0) - (uint32_t)(c->partial_ms != 0);
-	c->partial_ms = since_ms;
-}
-
 /* Whether to go on reading, and since when a command is incomplete. */
 static void after_run(struct net *n, struct conn *c)
 {
-	if (c->flags & CONN_DEAD)
+	if (c->flags & (CONN_DEAD | CONN_DRAINING))
 		return;
-	if (!may_run(n, c) && !c->socket.paused)
+	if (!conn_may_run(n, c) && !c->socket.paused && !(c->flags & CONN_LINGER))
 		n->io->ops->pause(n->io, &c->socket);
 	if (c->in_len == 0 || c->socket.paused)  /* paused: it is we who wait */
 		set_partial(n, c, 0);
 	else if (!c->partial_ms)
 		set_partial(n, c, n->now_ms);
 	if (is_done(c))
-		conn_end(n, c);
+		finish(n, c);
 }
 
 void conn_run(struct net *n, struct conn *c)
@@ -444,10 +355,13 @@ void conn_run(struct net *n, struct conn *c)
 	request_deliver(n);                         /* requests may point into the input that is about to move */
 	if (c->in_len) {
 		do {                             /* delivered, they may be answered already: then there is room for more */
+			size_t rest = c->in_len - used;
+
 			before = used;
-			used += run(n, c, c->in + used, c->in_len - used, &cut);
+			used += run(n, c, c->in + used, &rest, &cut);
+			c->in_len = (uint32_t)(before + rest);
 			request_deliver(n);
-		} while (cut && used > before && may_run(n, c));
+		} while (cut && used > before && conn_may_run(n, c));
 		drop_input(c, used);
 		if (used)
 			set_partial(n, c, 0);
@@ -468,10 +382,10 @@ uint32_t conn_run_backlog(struct net *n)
 		if (c->flags & CONN_DEAD)
 			continue;
 		conn_run(n, c);
-		if (!(c->flags & CONN_DEAD) && c->socket.paused && may_run(n, c)) {
+		if (!(c->flags & CONN_DEAD) && c->socket.paused && conn_may_run(n, c)) {
 			n->io->ops->resume(n->io, &c->socket);
 			if (is_done(c))
-				conn_end(n, c);
+				finish(n, c);
 		}
 	}
 	n->backlog_count -= all;
@@ -498,18 +412,20 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 
 	count_one(&n->shown.counts.bytes_in, len);
 	c->active_ms = n->now_ms;
-	if (c->in_len || !may_run(n, c)) {
+	if (__builtin_expect(c->flags & CONN_LINGER, 0))
+		return;
+	if (c->in_len || !conn_may_run(n, c)) {
 		request_deliver(n);
 		if (!keep_input(c, bytes, len)) {
 			conn_end(n, c);
 			return;
 		}
-		if (may_run(n, c)) {
+		if (conn_may_run(n, c)) {
 			conn_run(n, c);
 			return;
 		}
 	} else {
-		used = run(n, c, bytes, len, &cut);
+		used = run(n, c, bytes, &len, &cut);
 		if (used < len && !(c->flags & CONN_DEAD) && !keep_input(c, bytes + used, len - used)) {
 			conn_end(n, c);
 			return;
@@ -556,17 +472,42 @@ static bool too_slow(struct net *n, struct conn *c)
 {
 	uint64_t patience = n->o.timeout_ms;
 
-	return (c->partial_ms && n->now_ms - c->partial_ms > patience) ||
+	return (c->partial_ms && !(c->flags & CONN_HTTP) && n->now_ms - c->partial_ms > patience) ||
 	       (c->socket.sending && n->now_ms - c->took_ms > patience && n->now_ms - c->active_ms > patience);
+}
+
+static uint64_t idle_ms(const struct net *n, const struct conn *c)
+{
+	if (!(c->flags & CONN_HTTP))
+		return n->o.idle_ms;
+	return c->http.spoken ? n->o.http_idle_ms : n->o.http_header_ms;
 }
 
 /* Nothing was said by either side for so long; who waits for an answer, or for events, is not idle. */
 static bool is_idle(const struct net *n, const struct conn *c)
 {
-	uint64_t last = c->took_ms > c->active_ms ? c->took_ms : c->active_ms;
+	uint64_t last = c->took_ms > c->active_ms ? c->took_ms : c->active_ms, patience = idle_ms(n, c);
 
-	return n->o.idle_ms && !c->first && !c->out.len && !c->socket.sending && !c->subs &&
-	       n->now_ms - last > n->o.idle_ms;
+	return patience && !c->first && !c->out.len && !c->socket.sending && !c->subs &&
+	       n->now_ms - last > patience;
+}
+
+static void time_out(struct net *n, struct conn *c)
+{
+	if (c->flags & CONN_DRAINING) {
+		if (n->now_ms - c->partial_ms > DRAIN_MS)
+			conn_end(n, c);
+	} else if (too_slow(n, c)) {
+		count_one(&n->shown.counts.closed_slow, 1);
+		conn_end(n, c);
+	} else if ((c->flags & CONN_HTTP) && http_is_late(n, c)) {
+		count_one(&n->shown.counts.closed_slow, 1);
+		http_too_late(n, c);
+	} else if (is_done(c)) {
+		finish(n, c);
+	} else if (is_idle(n, c)) {
+		conn_end(n, c);
+	}
 }
 
 void conn_sweep(struct net *n)
@@ -585,13 +526,9 @@ void conn_sweep(struct net *n)
 		if (!c || (c->flags & CONN_DEAD))
 			continue;
 		slot_expire(n, c);
-		if (stopping)
+		/* What a client of HTTP says in a moment like this is answered: by 503. */
+		if (stopping && (!(c->flags & CONN_HTTP) || n->now_ms - n->stop_ms > GRACE_MS))
 			c->flags |= CONN_ENDING;
-		if (too_slow(n, c)) {
-			count_one(&n->shown.counts.closed_slow, 1);
-			conn_end(n, c);
-		} else if (is_done(c) || is_idle(n, c)) {
-			conn_end(n, c);
-		}
+		time_out(n, c);
 	}
 }

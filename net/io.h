@@ -31,8 +31,10 @@ struct io_socket {
 	size_t   rest_len;         /* io_uring: what is being sent                                          */
 };
 
+enum { IO_LOCAL = 1, IO_HTTP = 2 };      /* kinds of listeners: a Unix socket; for HTTP */
+
 struct io_handlers {
-	void (*accepted)(void *user, int fd, bool local);
+	void (*accepted)(void *user, int fd, uint32_t kind);          /* of its listener */
 	struct io_socket *(*find)(void *user, uint32_t number, uint16_t gen);   /* NULL: gone */
 	/* bytes are valid until `settle`, which comes before they go */
 	void (*received)(void *user, struct io_socket *s, char *bytes, size_t len);
@@ -47,7 +49,7 @@ struct io;
 struct io_ops {
 	const char *name;
 	void (*close)(struct io *io);
-	bool (*listen)(struct io *io, int fd, bool local);            /* accept from now on           */
+	bool (*listen)(struct io *io, int fd, uint32_t kind);         /* accept from now on           */
 	void (*unlisten)(struct io *io);                              /* accept nobody any more       */
 	void (*relisten)(struct io *io);                              /* after `starved`: try again   */
 	bool (*begin)(struct io *io, struct io_socket *s);            /* receive from now on; false: no memory */

@@ -23,7 +23,7 @@
 struct poller {
 	struct io io;
 	int      fd;
-	struct { int fd; bool local, starved; } listeners[LISTENERS];
+	struct { int fd; uint32_t kind; bool starved; } listeners[LISTENERS];
 	uint32_t listener_count;
 	int      ready;                /* events that wait did not hand on yet */
 	struct epoll_event events[EVENTS];
@@ -58,7 +58,7 @@ static bool watch_listener(struct poller *p, int fd, uint32_t i)
 	return epoll_ctl(p->fd, EPOLL_CTL_ADD, fd, &e) == 0;
 }
 
-static bool poller_listen(struct io *io, int fd, bool local)
+static bool poller_listen(struct io *io, int fd, uint32_t kind)
 {
 	struct poller *p = poller_of(io);
 
@@ -66,7 +66,7 @@ static bool poller_listen(struct io *io, int fd, bool local)
 	    !watch_listener(p, fd, p->listener_count))
 		return false;
 	p->listeners[p->listener_count].fd = fd;
-	p->listeners[p->listener_count++].local = local;
+	p->listeners[p->listener_count++].kind = kind;
 	return true;
 }
 
@@ -188,7 +188,7 @@ static void accept_some(struct poller *p, uint32_t i)
 		}
 		if (fd < 0)
 			return;
-		p->io.up->accepted(p->io.user, fd, p->listeners[i].local);
+		p->io.up->accepted(p->io.user, fd, p->listeners[i].kind);
 	}
 }
 

@@ -33,7 +33,7 @@ struct ring {
 	struct io_uring_buf_ring *buffers;
 	char    *bytes;
 	uint64_t woken;
-	struct { int fd; bool local, armed; } listeners[LISTENERS];
+	struct { int fd; uint32_t kind; bool armed; } listeners[LISTENERS];
 	uint32_t listener_count;
 	bool     wake_armed, accepts, starved;
 	uint16_t read[BUFFERS];        /* buffers that were handed up since the last settling */
@@ -93,14 +93,14 @@ static void arm_receive(struct ring *r, struct io_socket *s)
 	s->receiving = true;
 }
 
-static bool ring_listen(struct io *io, int fd, bool local)
+static bool ring_listen(struct io *io, int fd, uint32_t kind)
 {
 	struct ring *r = ring_of(io);
 
 	if (r->listener_count == LISTENERS)
 		return false;
 	r->listeners[r->listener_count].fd = fd;
-	r->listeners[r->listener_count].local = local;
+	r->listeners[r->listener_count].kind = kind;
 	r->accepts = true;
 	arm_accept(r, r->listener_count++);
 	return true;
@@ -215,7 +215,7 @@ static void on_accept(struct ring *r, const struct io_uring_cqe *cqe, uint32_t i
 		r->io.up->starved(r->io.user);
 	}
 	if (cqe->res >= 0)
-		r->io.up->accepted(r->io.user, cqe->res, r->listeners[i].local);
+		r->io.up->accepted(r->io.user, cqe->res, r->listeners[i].kind);
 }
 
 static void on_receive(struct ring *r, const struct io_uring_cqe *cqe, struct io_socket *s)

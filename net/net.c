@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SWEEP_MS 100
+#define IDLE_SWEEP_MS 1000         /* when nobody is there but idle clients of HTTP */
 #define RETRY_MS 1
 
 static struct io *io_new(struct server *s, struct net *n)
@@ -14,12 +15,17 @@ static struct io *io_new(struct server *s, struct net *n)
 	return s->uring ? io_uring_new(&conn_handlers, n) : io_epoll_new(&conn_handlers, n);
 }
 
+static bool listen_to(struct net *n, const struct entrance *l, uint32_t kind)
+{
+	int fd = l->tcp ? l->tcp[n->worker] : -1;
+
+	return (fd < 0 || n->io->ops->listen(n->io, fd, kind)) &&
+	       (l->local < 0 || n->io->ops->listen(n->io, l->local, kind | IO_LOCAL));
+}
+
 static bool listen_all(struct server *s, struct net *n)
 {
-	int fd = s->listeners ? s->listeners[n->worker] : -1;
-
-	return (fd < 0 || n->io->ops->listen(n->io, fd, false)) &&
-	       (s->unix_fd < 0 || n->io->ops->listen(n->io, s->unix_fd, true));
+	return listen_to(n, &s->resp, 0) && listen_to(n, &s->http, IO_HTTP);
 }
 
 bool net_open(struct server *s, uint32_t worker)
@@ -40,7 +46,8 @@ bool net_open(struct server *s, uint32_t worker)
 	n->now_ms = s->door.now_ns(s->door.box) / 1000000u;
 	n->sweep_ms = UINT64_MAX;
 	n->calls = mem_zalloc(command_total() * sizeof *n->calls);
-	n->io = n->calls && slots_open(n) && conns_open(n) ? io_new(s, n) : NULL;
+	n->http_calls = mem_zalloc((http_route_total() + 1) * sizeof *n->http_calls);
+	n->io = n->calls && n->http_calls && slots_open(n) && conns_open(n) ? io_new(s, n) : NULL;
 	if (!n->io || !listen_all(s, n)) {
 		net_close(n);
 		return false;
@@ -70,6 +77,7 @@ void net_close(struct net *n)
 	out_close(&n->matched);
 	mem_free(n->argv, n->argv_room * sizeof *n->argv);
 	mem_free(n->calls, command_total() * sizeof *n->calls);
+	mem_free(n->http_calls, (http_route_total() + 1) * sizeof *n->http_calls);
 	pthread_mutex_destroy(&n->roll);
 	mem_free(n, sizeof *n);
 }
@@ -97,6 +105,7 @@ static void stop_if_told(struct net *n)
 {
 	if (load_relaxed(&n->server->stopping) && !n->unlistened) {
 		n->unlistened = true;
+		n->stop_ms = n->now_ms;
 		n->io->ops->unlisten(n->io);
 		conn_sweep(n);                   /* no further command of anybody */
 	}
@@ -109,6 +118,8 @@ uint32_t net_read(struct net *n)
 
 	n->now_ms = door->now_ns(door->box) / 1000000u;
 	n->wall_ms = door->wall_ms(door->box);
+	if (n->http_conns)
+		http_clock(n->wall_ms);
 	stop_if_told(n);
 	work = slot_take_late(n);
 	if (n->backlog_count)
@@ -127,7 +138,9 @@ static void plan_sweep(struct net *n, bool idle)
 {
 	uint64_t at = n->now_ms + SWEEP_MS;
 
-	if (at < n->sweep_ms && (!idle || (n->o.idle_ms && load_relaxed(&n->shown.connections))))
+	if (idle && !(n->o.idle_ms && load_relaxed(&n->shown.connections)))
+		at = n->http_conns ? n->now_ms + IDLE_SWEEP_MS : UINT64_MAX;
+	if (at < n->sweep_ms)
 		n->sweep_ms = at;
 }
 

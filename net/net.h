@@ -18,6 +18,8 @@
 #include "core/atomic.h"
 #include "core/topics.h"
 #include "net/call.h"
+#include "net/http.h"
+#include "net/http_read.h"
 #include "net/io.h"
 #include "net/session.h"
 
@@ -77,15 +79,21 @@ struct accounts {
 	struct { char name[SESSION_NAME_MAX + 1]; int role; uint8_t token[32]; } list[];
 };
 
+/* Of one protocol. */
+struct entrance {
+	int        *tcp;                   /* one per worker; NULL: none                            */
+	int         local;                 /* the Unix socket; -1: none                             */
+	bool        bound;                 /* its file is ours to take away                         */
+};
+
 /* What the workers share. */
 struct server {
 	struct net_door     door;
 	noh_listen_options  o;             /* with the defaults filled in; workers have copies      */
 	atomic_ptr          accounts;      /* struct accounts; NULL: everybody may do all           */
-	int                *listeners;     /* TCP: one per worker; then the Unix socket             */
+	struct entrance    resp, http;
 	uint32_t            workers;
-	int                 unix_fd;
-	bool                unix_bound;
+	bool                loopback;      /* bound where only this machine can reach it            */
 	const char         *io_name;       /* as probed                                             */
 	char                no_space[400]; /* what READONLY says: the place, and how much it needs  */
 	bool                uring;
@@ -107,6 +115,19 @@ enum {
 	CONN_ENDING = 32,                  /* no more commands; ends when all is answered and sent  */
 	CONN_DEAD = 64,                    /* told to end                                           */
 	CONN_LOCAL = 128,                  /* through the Unix socket                               */
+	CONN_HTTP = 256,                   /* speaks HTTP                                           */
+	CONN_LINGER = 512,                 /* refused before all was read: what comes is passed over, so that
+					      the client gets to read why                           */
+	CONN_DRAINING = 1024,              /* all was said; until the client ends, or a little while */
+};
+
+/* What a connection remembers of the request under way. */
+struct http_conn {
+	struct http_reader reader;
+	const struct http_route *route;    /* once its head is there                                */
+	uint64_t body_ms;                  /* when that was                                         */
+	bool     answered;                 /* refused by its head: its body is passed over          */
+	bool     spoken;                   /* there was a request before                            */
 };
 
 struct conn {
@@ -134,7 +155,10 @@ struct conn {
 	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
 	struct conn     *next_dead;
 	struct session   session;
-	struct resp_reader reader;
+	union {
+		struct resp_reader reader;
+		struct http_conn   http;         /* CONN_HTTP                                     */
+	};
 };
 
 enum slot_state { SLOT_FREE, SLOT_WAITING, SLOT_READY };
@@ -186,6 +210,7 @@ struct net {
 	struct io     *io;
 	noh_listen_options o;              /* as they are in force: CONFIG SET                      */
 	struct resp_limits limits, strict; /* strict: before a client has said who it is            */
+	struct http_limits http_limits;
 	uint32_t       worker;
 	atomic_u64    *awaits;             /* shown: the epoch the first of the gated waits for; UINT64_MAX */
 	struct conn  **conns;              /* by number; NULL: free                                 */
@@ -216,6 +241,7 @@ struct net {
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
+	atomic_u64    *http_calls;         /* by route                                              */
 	pthread_mutex_t roll;              /* of conn.shown: CLIENT LIST of other workers           */
 	uint64_t       now_ms, sweep_ms;   /* monotonic; when to look at time-outs next             */
 	uint64_t       wall_ms;
@@ -223,6 +249,8 @@ struct net {
 	uint32_t       stalled;            /* connections that are                                  */
 	uint32_t       partial;            /* with a part of a command                              */
 	uint32_t       sending;            /* with a send under way                                 */
+	uint32_t       http_conns;         /* that speak HTTP: they are not let idle for ever       */
+	uint64_t       stop_ms;            /* when it was told to stop                              */
 	bool           unlistened;
 	bool           starved;            /* accepts nobody for want of descriptors, until the next sweep */
 	struct {
@@ -308,7 +336,6 @@ void option_late(struct net *n, const struct late *l);
 extern const struct io_handlers conn_handlers;
 struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen);     /* NULL: gone */
 void conn_run(struct net *n, struct conn *c);          /* commands out of its input, as long as it may */
-void conn_reply_from(struct net *n, struct conn *c);   /* those asked before were delivered in between */
 void conn_may_go_on(struct net *n, struct conn *c);    /* something it waited for has happened    */
 void conn_end(struct net *n, struct conn *c);          /* now */
 void conn_sweep(struct net *n);                        /* time-outs                              */
@@ -316,6 +343,17 @@ uint32_t conn_run_backlog(struct net *n);
 void conn_bury(struct net *n);                         /* frees who is dead: end of a pass       */
 bool conns_open(struct net *n);
 void conns_close(struct net *n);
+
+/* ── conn_resp.c: commands; http_conn.c: requests ── */
+size_t resp_run(struct net *n, struct conn *c, char *bytes, size_t len, bool *cut);
+size_t http_run(struct net *n, struct conn *c, char *bytes, size_t *len, bool *cut);
+void conn_before(struct net *n, struct conn *c);       /* a command or request is run, and ...    */
+void conn_after(struct net *n, struct conn *c);        /* was: its reply is sent, in its turn     */
+void conn_reply_from(struct net *n, struct conn *c);   /* those asked before were delivered in between */
+bool http_is_late(const struct net *n, const struct conn *c);   /* head or body took too long     */
+void http_too_late(struct net *n, struct conn *c);     /* tells it so, and ends it                */
+/* Whether a request with this head may go on; else it was told why not. c->http.route: where it goes. */
+bool http_admit(struct call *c, const struct http_request *q);
 
 /* ── conn_out.c ── */
 void conn_wrote(struct net *n, struct conn *c, uint64_t due);           /* its output has grown */
@@ -325,5 +363,11 @@ void conn_sent(struct net *n, struct conn *c, bool ok);
 bool conn_output_full(const struct net *n, const struct conn *c);
 void conn_unwrite(struct conn *c, size_t len);         /* a muted reply */
 void conn_was_silent(struct net *n, struct conn *c);   /* one that came by a slot: it may go on all the same */
+
+static inline bool conn_may_run(const struct net *n, const struct conn *c)
+{
+	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) && c->steps == 0 && !(c->alone && c->first) &&
+	       c->waiting < n->o.max_pipeline && !conn_output_full(n, c);
+}
 
 #endif

@@ -33,12 +33,21 @@ void option_defaults(noh_listen_options *o)
 	set_default(&o->max_subscriber_bytes, 8u << 20);
 	set_default(&o->timeout_ms, 30000);
 	set_default(&o->call_ms, 30000);
+	set_default(&o->http_max_header_bytes, 16u << 10);
+	set_default(&o->http_max_headers, 100);
+	set_default(&o->http_max_body_bytes, 2u << 20);
+	set_default(&o->http_header_ms, 10000);
+	set_default(&o->http_body_ms, 20000);
+	set_default(&o->http_min_rate, 1024);
+	set_default(&o->http_idle_ms, 60000);
 }
 
 void option_limits(struct net *n)
 {
 	n->limits = (struct resp_limits){ n->o.max_args, n->o.max_arg_bytes, n->o.max_command_bytes,
 					  n->o.max_inline_bytes };
+	n->http_limits = (struct http_limits){ n->o.http_max_header_bytes, n->o.http_max_headers,
+					       n->o.http_max_body_bytes };
 	n->strict = (struct resp_limits){ 10, 16384, 65536, 16384 };
 }
 
@@ -71,6 +80,8 @@ static void reset_stats(struct net *n)
 
 	for (uint32_t i = 0; i < command_total(); i++)
 		store_relaxed(&n->calls[i], 0);
+	for (uint32_t i = 0; i < http_route_total(); i++)
+		store_relaxed(&n->http_calls[i], 0);
 	store_relaxed(&c->commands, 0);
 	store_relaxed(&c->errors, 0);
 	store_relaxed(&c->refused, 0);

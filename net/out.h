@@ -16,7 +16,7 @@
 struct out {
 	char    *bytes;
 	size_t   len, room;
-	uint8_t  proto;            /* 2 or 3 */
+	uint8_t  proto;            /* 2 or 3; of HTTP: net/http.h */
 	bool     failed;
 };
 
@@ -41,5 +41,11 @@ void out_push(struct out *o, size_t n);                           /* *n or >n   
 void out_bool(struct out *o, bool yes);                           /* :1 or #t        */
 void out_double(struct out *o, double x);                         /* bulk or ,x      */
 void out_verbatim(struct out *o, const char *text, size_t len);   /* bulk or =txt:   */
+
+/* Does what was written from here on say that something went wrong: "-ERR ...", "HTTP/1.1 404 ..."? */
+static inline bool out_is_error(const struct out *o, size_t at)
+{
+	return o->len > at && (o->bytes[at] == '-' || (o->bytes[at] == 'H' && o->len > at + 9 && o->bytes[at + 9] >= '4'));
+}
 
 #endif

@@ -340,6 +340,10 @@ static void arrive(struct net *n, const struct request *r, uint32_t number)
 
 static void no_memory(struct call *c)
 {
+	if (c->conn->flags & CONN_HTTP) {
+		http_problem(call_out(c), 503, "out_of_memory", "Retry-After: 1\r\n", "no memory for another request");
+		return;
+	}
 	out_error(call_out(c), "-OOM no memory for another command");
 }
 

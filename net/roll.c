@@ -40,6 +40,10 @@ static void describe(struct conn *c, struct client *client)
 	struct net *n = c->net;
 
 	session_describe(&c->session, client);
+	if (c->flags & CONN_HTTP) {
+		client->command = "http";
+		client->proto = 0;
+	}
 	client->fd = c->socket.fd;
 	memcpy(client->addr, c->shown->addr, sizeof client->addr);
 	memcpy(client->local, c->shown->local, sizeof client->local);
@@ -60,7 +64,8 @@ void net_client_changed(struct conn *c)
 
 	describe(c, &fresh);
 	if (!fresh.addr[0]) {
-		const char *path = c->flags & CONN_LOCAL ? n->server->o.unix_path : NULL;
+		const noh_listen_options *o = &n->server->o;
+		const char *path = !(c->flags & CONN_LOCAL) ? NULL : c->flags & CONN_HTTP ? o->http_unix_path : o->unix_path;
 
 		address_text(c->socket.fd, true, path, fresh.addr, sizeof fresh.addr);
 		address_text(c->socket.fd, false, path, fresh.local, sizeof fresh.local);

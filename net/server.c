@@ -20,9 +20,10 @@
 
 static int check_options(const noh_listen_options *o)
 {
-	if (o->resp_port < -1 || o->resp_port > 65535)
-		return error_set(NOH_EINVAL, "port %d: ports go from 1 to 65535", o->resp_port);
-	if (o->resp_port == -1 && !o->unix_path)
+	if (o->resp_port < -1 || o->resp_port > 65535 || o->http_port < 0 || o->http_port > 65535)
+		return error_set(NOH_EINVAL, "port %d: ports go from 1 to 65535",
+				 o->http_port < 0 || o->http_port > 65535 ? o->http_port : o->resp_port);
+	if (o->resp_port == -1 && !o->unix_path && !o->http_port && !o->http_unix_path)
 		return error_set(NOH_EINVAL, "noh_listen: neither a port nor a Unix socket");
 	if (o->io < NOH_IO_AUTO || o->io > NOH_IO_EPOLL)
 		return error_set(NOH_EINVAL, "io %d is none of the three", o->io);
@@ -53,39 +54,53 @@ static int parse_address(const char *text, int port, struct sockaddr_storage *ou
 	return NOH_OK;
 }
 
-static int listen_tcp(struct server *s)
+static bool is_loopback(const struct sockaddr_storage *at)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)at;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)at;
+
+	return at->ss_family == AF_INET ? ntohl(four->sin_addr.s_addr) >> 24 == 127
+					: IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
+static int cannot_listen(const struct server *s, int port)
+{
+	return error_set(NOH_ESYSTEM, "cannot listen on %s port %d%s: %s", s->o.bind, port,
+			 port == s->o.http_port ? " (HTTP)" : "", strerror(errno));
+}
+
+static int listen_tcp(struct server *s, struct entrance *l, int port)
 {
 	struct sockaddr_storage at;
 	socklen_t len = 0;
-	int rc = parse_address(s->o.bind, s->o.resp_port, &at, &len), one = 1;
+	int rc = parse_address(s->o.bind, port, &at, &len), one = 1;
 
 	if (rc != NOH_OK)
 		return rc;
-	s->listeners = mem_alloc(s->workers * sizeof *s->listeners);
-	if (!s->listeners)
+	s->loopback = is_loopback(&at);
+	l->tcp = mem_alloc(s->workers * sizeof *l->tcp);
+	if (!l->tcp)
 		return error_set(NOH_ENOMEM, "no memory for %u listeners", s->workers);
 	for (uint32_t i = 0; i < s->workers; i++)
-		s->listeners[i] = -1;
+		l->tcp[i] = -1;
 	for (uint32_t i = 0; i < s->workers; i++) {
 		int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-		s->listeners[i] = fd;
+		l->tcp[i] = fd;
 		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0)
 			return error_set(NOH_ESYSTEM, "a socket for %s: %s", s->o.bind, strerror(errno));
 		/* The first one without SO_REUSEPORT would refuse the others; another server's is found by trying. */
 		if (i == 0 && bind(fd, (struct sockaddr *)&at, len) != 0)
-			return error_set(NOH_ESYSTEM, "cannot listen on %s port %d: %s", s->o.bind, s->o.resp_port,
-					 strerror(errno));
+			return cannot_listen(s, port);
 		if (i == 0) {
 			(void)close(fd);
 			fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-			s->listeners[i] = fd;
+			l->tcp[i] = fd;
 			(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
 		}
 		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0 ||
 		    bind(fd, (struct sockaddr *)&at, len) != 0 || listen(fd, 1024) != 0)
-			return error_set(NOH_ESYSTEM, "cannot listen on %s port %d: %s", s->o.bind, s->o.resp_port,
-					 strerror(errno));
+			return cannot_listen(s, port);
 	}
 	return NOH_OK;
 }
@@ -103,23 +118,51 @@ static bool is_stale(const struct sockaddr_un *at)
 	return stale;
 }
 
-static int listen_unix(struct server *s)
+static int listen_unix(struct entrance *l, const char *path)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 
-	if (strlen(s->o.unix_path) >= sizeof at.sun_path)
-		return error_set(NOH_EINVAL, "%s: the path of a Unix socket has at most %zu bytes", s->o.unix_path,
+	if (strlen(path) >= sizeof at.sun_path)
+		return error_set(NOH_EINVAL, "%s: the path of a Unix socket has at most %zu bytes", path,
 				 sizeof at.sun_path - 1);
-	memcpy(at.sun_path, s->o.unix_path, strlen(s->o.unix_path) + 1);
+	memcpy(at.sun_path, path, strlen(path) + 1);
 	if (is_stale(&at))
 		(void)unlink(at.sun_path);
-	s->unix_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (s->unix_fd < 0 || bind(s->unix_fd, (struct sockaddr *)&at, sizeof at) != 0)
-		return error_set(NOH_ESYSTEM, "cannot listen on %s: %s", s->o.unix_path, strerror(errno));
-	s->unix_bound = true;
-	if (chmod(at.sun_path, 0700) != 0 || listen(s->unix_fd, 1024) != 0)
-		return error_set(NOH_ESYSTEM, "cannot listen on %s: %s", s->o.unix_path, strerror(errno));
+	l->local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (l->local < 0 || bind(l->local, (struct sockaddr *)&at, sizeof at) != 0)
+		return error_set(NOH_ESYSTEM, "cannot listen on %s: %s", path, strerror(errno));
+	l->bound = true;
+	/* Nobody can connect before it listens, and then it is its owner's alone. */
+	if (chmod(at.sun_path, 0700) != 0 || listen(l->local, 1024) != 0)
+		return error_set(NOH_ESYSTEM, "cannot listen on %s: %s", path, strerror(errno));
 	return NOH_OK;
+}
+
+static int listen_all(struct server *s)
+{
+	int rc = NOH_OK;
+
+	if (s->o.resp_port > 0)
+		rc = listen_tcp(s, &s->resp, s->o.resp_port);
+	if (rc == NOH_OK && s->o.unix_path)
+		rc = listen_unix(&s->resp, s->o.unix_path);
+	if (rc == NOH_OK && s->o.http_port > 0)
+		rc = listen_tcp(s, &s->http, s->o.http_port);
+	if (rc == NOH_OK && s->o.http_unix_path)
+		rc = listen_unix(&s->http, s->o.http_unix_path);
+	return rc;
+}
+
+static void stop_listening(struct entrance *l, uint32_t workers, const char *path)
+{
+	for (uint32_t i = 0; l->tcp && i < workers; i++)
+		if (l->tcp[i] >= 0)
+			(void)close(l->tcp[i]);
+	if (l->local >= 0)
+		(void)close(l->local);
+	if (l->bound)
+		(void)unlink(path);
+	mem_free(l->tcp, workers * sizeof *l->tcp);
 }
 
 static int choose_io(struct server *s)
@@ -162,18 +205,16 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 		return error_set(NOH_ENOMEM, "no memory for a server");
 	s->door = *door;
 	s->workers = workers;
-	s->unix_fd = -1;
+	s->resp.local = s->http.local = -1;
 	s->o = o ? *o : none;
 	option_defaults(&s->o);
 	s->nets = mem_zalloc(workers * sizeof *s->nets);
-	if (!s->nets || !copy_text(&s->o.bind) || !copy_text(&s->o.unix_path))
+	if (!s->nets || !copy_text(&s->o.bind) || !copy_text(&s->o.unix_path) || !copy_text(&s->o.http_unix_path))
 		rc = error_set(NOH_ENOMEM, "no memory for a server");
 	if (rc == NOH_OK)
 		rc = choose_io(s);
-	if (rc == NOH_OK && s->o.resp_port > 0)
-		rc = listen_tcp(s);
-	if (rc == NOH_OK && s->o.unix_path)
-		rc = listen_unix(s);
+	if (rc == NOH_OK)
+		rc = listen_all(s);
 	if (rc != NOH_OK) {
 		server_close(s);
 		return rc;
@@ -189,32 +230,33 @@ void server_close(struct server *s)
 	for (uint32_t i = 0; s->nets && i < s->workers; i++)
 		if (s->nets[i])
 			net_close(s->nets[i]);
-	for (uint32_t i = 0; s->listeners && i < s->workers; i++)
-		if (s->listeners[i] >= 0)
-			(void)close(s->listeners[i]);
-	if (s->unix_fd >= 0)
-		(void)close(s->unix_fd);
-	if (s->unix_bound)
-		(void)unlink(s->o.unix_path);
+	stop_listening(&s->resp, s->workers, s->o.unix_path);
+	stop_listening(&s->http, s->workers, s->o.http_unix_path);
 	while (a) {
 		struct accounts *older = a->older;
 
 		mem_free(a, sizeof *a + a->count * sizeof a->list[0]);
 		a = older;
 	}
-	mem_free(s->listeners, s->workers * sizeof *s->listeners);
 	mem_free(s->nets, s->workers * sizeof *s->nets);
 	mem_free((void *)(uintptr_t)s->o.bind, 0);
 	mem_free((void *)(uintptr_t)s->o.unix_path, 0);
+	mem_free((void *)(uintptr_t)s->o.http_unix_path, 0);
 	mem_free(s, sizeof *s);
+}
+
+static void close_one(struct entrance *l, uint32_t worker)
+{
+	if (!l->tcp || l->tcp[worker] < 0)
+		return;
+	(void)close(l->tcp[worker]);
+	l->tcp[worker] = -1;
 }
 
 void server_unlisten(struct server *s, uint32_t worker)
 {
-	if (!s->listeners || s->listeners[worker] < 0)
-		return;
-	(void)close(s->listeners[worker]);
-	s->listeners[worker] = -1;
+	close_one(&s->resp, worker);
+	close_one(&s->http, worker);
 }
 
 void server_stop(struct server *s)
@@ -285,6 +327,23 @@ int net_login(struct net *n, const struct arg *name, const struct arg *secret)
 	return role;
 }
 
+int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1])
+{
+	const struct accounts *a = load_acquire(&n->server->accounts);
+	uint8_t token[SHA256_DIGEST_LENGTH];
+	int role = -1;
+
+	if (!a || a->count == 0)
+		return -2;
+	SHA256((const uint8_t *)secret->at, secret->len, token);
+	for (size_t i = 0; i < a->count; i++)            /* all of them, found or not */
+		if (CRYPTO_memcmp(token, a->list[i].token, sizeof token) == 0) {
+			role = a->list[i].role;
+			memcpy(name, a->list[i].name, sizeof a->list[i].name);
+		}
+	return role;
+}
+
 /* ── what commands ask of the server: session.h ── */
 
 struct session *call_session(struct call *c)
@@ -310,6 +369,18 @@ uint64_t net_command_calls(struct net *n, uint32_t index)
 		struct net *other = load_acquire(&n->server->nets[i]);
 
 		sum += other ? load_relaxed(&other->calls[index]) : 0;
+	}
+	return sum;
+}
+
+uint64_t net_http_calls(struct net *n, uint32_t index)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n->server->workers; i++) {
+		struct net *other = load_acquire(&n->server->nets[i]);
+
+		sum += other ? load_relaxed(&other->http_calls[index]) : 0;
 	}
 	return sum;
 }

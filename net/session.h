@@ -79,6 +79,9 @@ int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit
 /* Who is who: the role, -1: wrong, -2: there are no accounts. In time that does not tell how wrong. */
 int net_login(struct net *n, const struct arg *name, const struct arg *secret);
 
+/* The same by the secret alone, and whose it is: HTTP's bearer tokens. */
+int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1]);
+
 /* Name, user, library, protocol or role of this connection changed: whoever shows it to other workers takes
  * a new copy. */
 void net_client_changed(struct conn *conn);

@@ -177,7 +177,7 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 			s->format(&c->out, parts, s->parts, s->tag);
 		else
 			out_bytes(&c->out, s->u.text.bytes, s->u.text.len);
-		if (c->out.len > before && c->out.bytes[before] == '-')
+		if (out_is_error(&c->out, before))
 			count_one(&n->shown.counts.errors, 1);
 		conn_wrote(n, c, s->at_once ? 0 : due);
 	} else {

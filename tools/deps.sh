@@ -73,6 +73,11 @@ look() {
 		check relacy-dev       -                  -               has_relacy
 		check redis-tools      redis              redis           has_command redis-cli
 		check libhiredis-dev   hiredis-devel      hiredis         has_library hiredis hiredis/hiredis.h
+		check curl             curl               curl            has_command curl
+		check wrk              -                  'wrk (AUR)'     has_command wrk
+		check nghttp2-client   nghttp2            libnghttp2      has_command h2load
+		check slowhttptest     slowhttptest       'slowhttptest (AUR)' has_command slowhttptest
+		check python3          python3            python          has_command python3
 		check nodejs           nodejs             nodejs          has_command node
 		check npm              npm                npm             has_command npm
 		check valgrind         valgrind           valgrind        has_command valgrind

@@ -30,7 +30,10 @@ static bool is_volatile(const struct server *s)
 
 static int failed(int rc)
 {
-	fprintf(stderr, "noh serve: %s\n", noh_why());
+	const char *why = noh_why();
+
+	fprintf(stderr, "noh serve: %s%s\n", why,
+		strstr(why, "(HTTP)") ? "; --http-port takes another one, or 0 for none" : "");
 	return rc == NOH_EINUSE || rc == NOH_ENOSPC || rc == NOH_ENOMEM ? CLI_TEMPORARY : CLI_FAILED;
 }
 
@@ -63,7 +66,9 @@ static bool may_listen_there(struct server *s)
 {
 	const char *address = settings_text(&s->settings, SET_BIND);
 
-	if (settings_number(&s->settings, SET_RESP_PORT) == 0 || settings_is_loopback(address) || server_has_accounts(s))
+	bool tcp = settings_number(&s->settings, SET_RESP_PORT) || settings_number(&s->settings, SET_HTTP_PORT);
+
+	if (!tcp || settings_is_loopback(address) || server_has_accounts(s))
 		return true;
 	if (settings_number(&s->settings, SET_INSECURE)) {
 		server_say(s, NOH_WARN, "there are no users, and %s may be reached from elsewhere: whoever connects may do "
@@ -162,10 +167,20 @@ static int start_listening(struct server *s)
 	const struct settings *set = &s->settings;
 	const char *address = settings_text(set, SET_BIND);
 	uint64_t port = settings_number(set, SET_RESP_PORT);
+	char local[4200];
 	const noh_listen_options options = {
 		.bind = strcmp(address, "localhost") == 0 ? "127.0.0.1" : address,
 		.resp_port = port ? (int)port : -1,
 		.unix_path = *settings_text(set, SET_UNIX) ? settings_text(set, SET_UNIX) : NULL,
+		.http_port = (int)settings_number(set, SET_HTTP_PORT),
+		.http_unix_path = settings_http_path(set, local, sizeof local),
+		.http_max_header_bytes = (uint32_t)settings_number(set, SET_HTTP_MAX_HEADER),
+		.http_max_headers = (uint32_t)settings_number(set, SET_HTTP_MAX_HEADERS),
+		.http_max_body_bytes = (uint32_t)settings_number(set, SET_HTTP_MAX_BODY),
+		.http_header_ms = (uint32_t)settings_number(set, SET_HTTP_HEADER_TIMEOUT),
+		.http_body_ms = (uint32_t)settings_number(set, SET_HTTP_BODY_TIMEOUT),
+		.http_min_rate = (uint32_t)settings_number(set, SET_HTTP_MIN_RATE),
+		.http_idle_ms = (uint32_t)settings_number(set, SET_HTTP_IDLE),
 		.io = (int)settings_number(set, SET_IO),
 		.max_connections = (uint32_t)s->max_connections,
 		.max_args = (uint32_t)settings_number(set, SET_MAX_ARGS),

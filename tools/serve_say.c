@@ -126,20 +126,35 @@ static void tell_users(const struct server *s, char *buf, size_t size)
 		snprintf(buf, size, "none: whoever connects may do everything; noh user add NAME");
 }
 
-static void tell_address(const struct server *s, char *buf, size_t size)
+/* "127.0.0.1:7411, /run/noh/resp.sock"; "none". */
+static void tell_address(const struct server *s, enum setting_id port, const char *path, char *buf, size_t size)
 {
 	const char *address = settings_text(&s->settings, SET_BIND);
-	bool six = strchr(address, ':') != NULL;
+	bool six = strchr(address, ':') != NULL, tcp = settings_number(&s->settings, port);
 
-	if (settings_number(&s->settings, SET_RESP_PORT) == 0)
-		snprintf(buf, size, "%s", settings_text(&s->settings, SET_UNIX));
-	else
+	if (!path)
+		path = "";
+	if (tcp)
 		snprintf(buf, size, "%s%s%s:%s%s%s", six ? "[" : "", address, six ? "]" : "",
-			 settings_text(&s->settings, SET_RESP_PORT), *settings_text(&s->settings, SET_UNIX) ? ", " : "",
-			 settings_text(&s->settings, SET_UNIX));
+			 settings_text(&s->settings, port), *path ? ", " : "", path);
+	else
+		snprintf(buf, size, "%s", *path ? path : "none");
 }
 
-static void tell_try(const struct server *s)
+static void try_http(const struct server *s, const char *lead)
+{
+	char local[4200];
+	const char *address = settings_text(&s->settings, SET_BIND);
+	const char *path = settings_http_path(&s->settings, local, sizeof local);
+
+	if (settings_number(&s->settings, SET_HTTP_PORT))
+		printf("%scurl http://%s:%s/readyz\n", lead, settings_is_loopback(address) ? "localhost" : address,
+		       settings_text(&s->settings, SET_HTTP_PORT));
+	else if (path)
+		printf("%scurl --unix-socket %s http://localhost/readyz\n", lead, path);
+}
+
+static void try_resp(const struct server *s)
 {
 	char how[4300];
 
@@ -149,10 +164,20 @@ static void tell_try(const struct server *s)
 		snprintf(how, sizeof how, "-p %s", settings_text(&s->settings, SET_RESP_PORT));
 	if (server_has_accounts(s))
 		strcat(how, " --user NAME --pass TOKEN");
-	printf("\ntry         redis-cli %s INCR hits\n"
+	printf("redis-cli %s INCR hits\n"
 	       "            redis-cli %s INV.RESTOCK sku-1 100\n"
 	       "            redis-cli %s INV.RESERVE sku-1 2 TTL 600 IDEM order-77\n"
 	       "            redis-cli %s INFO\n", how, how, how, how);
+}
+
+static void tell_try(const struct server *s)
+{
+	bool resp = settings_number(&s->settings, SET_RESP_PORT) || *settings_text(&s->settings, SET_UNIX);
+
+	printf("\ntry         ");
+	if (resp)
+		try_resp(s);
+	try_http(s, resp ? "            " : "");
 }
 
 void server_banner(struct server *s)
@@ -160,7 +185,7 @@ void server_banner(struct server *s)
 	static const char *const meanings[] = { "disk: an answer means it is on disk",
 						"memory: an answer may be ahead of the disk",
 						"none: nothing is stored" };
-	char data[4300], users[4400], address[4300], took[32];
+	char data[4300], users[4400], resp[4300], http[4300], local[4200], took[32];
 	const char *meaning = meanings[settings_number(&s->settings, SET_DURABILITY)];
 	noh_net_stats net = { .io = "" };
 	noh_box_stats stats = { .workers = 0 };
@@ -169,21 +194,23 @@ void server_banner(struct server *s)
 	noh_get_stats(s->box, &stats);
 	tell_data(s, data, sizeof data);
 	tell_users(s, users, sizeof users);
-	tell_address(s, address, sizeof address);
+	tell_address(s, SET_RESP_PORT, settings_text(&s->settings, SET_UNIX), resp, sizeof resp);
+	tell_address(s, SET_HTTP_PORT, settings_http_path(&s->settings, local, sizeof local), http, sizeof http);
 	cli_time(took, sizeof took, (double)(cli_now_ns() - s->began_ns));
 	if (s->log.json || s->log.journal) {
-		server_say(s, NOH_INFO, "noh %s ready in %s; listens on %s; data %s; users %s; io %s; %u workers; "
-			   "durability %s", noh_version(), took, address, data, users, net.io, stats.workers, meaning);
+		server_say(s, NOH_INFO, "noh %s ready in %s; listens on %s, for HTTP on %s; data %s; users %s; io %s; %u workers; "
+			   "durability %s", noh_version(), took, resp, http, data, users, net.io, stats.workers, meaning);
 		return;
 	}
 	printf("noh %s\n"
 	       "  data        %s\n"
 	       "  listens     %s\n"
+	       "  http        %s\n"
 	       "  users       %s\n"
 	       "  io          %s\n"
 	       "  workers     %u\n"
 	       "  durability  %s\n",
-	       noh_version(), data, address, users, net.io, stats.workers, meaning);
+	       noh_version(), data, resp, http, users, net.io, stats.workers, meaning);
 	if (s->settings.config)
 		printf("  settings    %s\n", s->settings.config);
 	tell_try(s);

@@ -29,6 +29,8 @@ enum setting_id {
 	SET_BIND, SET_RESP_PORT, SET_UNIX, SET_IO, SET_INSECURE, SET_SHUTDOWN,
 	SET_MAX_CONNECTIONS, SET_MAX_ARGS, SET_MAX_ARG_BYTES, SET_MAX_COMMAND_BYTES, SET_MAX_INLINE_BYTES,
 	SET_MAX_PIPELINE, SET_MAX_OUTPUT_BYTES, SET_MAX_SUBSCRIPTIONS, SET_MAX_SUBSCRIBER_BYTES, SET_TIMEOUT, SET_IDLE, SET_CALL,
+	SET_HTTP_PORT, SET_HTTP_UNIX, SET_HTTP_MAX_HEADER, SET_HTTP_MAX_HEADERS, SET_HTTP_MAX_BODY, SET_HTTP_HEADER_TIMEOUT,
+	SET_HTTP_BODY_TIMEOUT, SET_HTTP_MIN_RATE, SET_HTTP_IDLE,
 	SET_WORKERS, SET_PIN, SET_MEMORY, SET_MAX_ACTORS, SET_MAX_MESSAGE, SET_SLOW_TURN, SET_STOP_DEADLINE,
 	SET_ACTOR_IDLE, SET_ACTOR_MAILBOX,
 	SET_USERS_FILE, SET_ADMIN_TOKEN,
@@ -109,6 +111,8 @@ const char *settings_shown(const struct settings *s, enum setting_id id);   /* "
 const char *settings_origin(const struct settings *s, enum setting_id id);  /* "default", or where */
 void        settings_env_name(enum setting_id id, char *buf, size_t size);  /* NOH_NET_BIND */
 bool        settings_is_loopback(const char *address);
+/* The Unix socket for HTTP, where the command line finds a running server; NULL: there is none. */
+const char *settings_http_path(const struct settings *s, char *buf, size_t size);
 
 /* ── between the parts ── */
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 /* ── flags ── */
 
@@ -166,6 +167,25 @@ bool settings_environment(struct settings *s, char *const *environment)
 	return good;
 }
 
+/* ── what follows from them ── */
+
+/* A directory with so long a name has no socket in it: the kernel takes no longer path. */
+const char *settings_http_path(const struct settings *s, char *buf, size_t size)
+{
+	const char *given = settings_text(s, SET_HTTP_UNIX);
+	struct sockaddr_un at;
+	int len;
+
+	if (strcmp(given, "off") == 0)
+		return NULL;
+	if (*given)
+		return given;
+	len = snprintf(buf, size, "%s/http.sock", settings_text(s, SET_DIR));
+	if (strcmp(settings_text(s, SET_DURABILITY), "none") == 0 || len < 0 || (size_t)len >= sizeof at.sun_path)
+		return NULL;
+	return buf;
+}
+
 /* ── what must hold between them ── */
 
 bool settings_check(struct settings *s)
@@ -179,9 +199,14 @@ bool settings_check(struct settings *s)
 	if (settings_number(s, SET_MAX_ARG_BYTES) > settings_number(s, SET_MAX_COMMAND_BYTES))
 		settings_wrong(s, "net.max_arg_bytes (%s) is more than a whole command may have, net.max_command_bytes "
 			       "(%s)", settings_text(s, SET_MAX_ARG_BYTES), settings_text(s, SET_MAX_COMMAND_BYTES));
-	if (settings_number(s, SET_RESP_PORT) == 0 && !*settings_text(s, SET_UNIX))
+	if (settings_number(s, SET_RESP_PORT) == 0 && !*settings_text(s, SET_UNIX) &&
+	    settings_number(s, SET_HTTP_PORT) == 0 && !*settings_text(s, SET_HTTP_UNIX))
 		settings_wrong(s, "%s: without a TCP port a Unix socket is needed: --unix PATH",
 			       settings_origin(s, SET_RESP_PORT));
+	if (settings_number(s, SET_RESP_PORT) && settings_number(s, SET_RESP_PORT) == settings_number(s, SET_HTTP_PORT))
+		settings_wrong(s, "net.resp_port (%s) and http.port (%s) are both %s; each needs one of its own",
+			       settings_origin(s, SET_RESP_PORT), settings_origin(s, SET_HTTP_PORT),
+			       settings_text(s, SET_HTTP_PORT));
 	for (unsigned i = 0; i < SETTINGS; i++)
 		if (settings_table[i].ignored && settings_given(s, i))
 			settings_warn(s, "%s is accepted, but has no effect on one box", settings_origin(s, i));

@@ -174,7 +174,7 @@ class Noh(Server):
 
     def command(self):
         workers = ["--workers", E["WORKERS"]] if E.get("WORKERS") else []
-        return [NOH, "serve", "--data", os.path.join(self.dir, "data"), "--resp-port", self.port, "--durability",
+        return [NOH, "serve", "--data", os.path.join(self.dir, "data"), "--resp-port", self.port, "--http-port", "0", "--durability",
                 self.durability, "--io", "auto", *workers, *self.more]
 
 

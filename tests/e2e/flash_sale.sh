@@ -8,6 +8,7 @@ noh=${1:-out/plain/noh}
 units=${UNITS:-10000} kills=${KILLS:-3}
 tmp=$(mktemp -d) || exit 1
 server=0 passed=0 failed=0
+export NOH_HTTP_PORT=0
 trap '[ $server -ne 0 ] && kill -9 $server 2>/dev/null; rm -rf "$tmp"' EXIT
 if ! "$noh" serve --help >/dev/null 2>&1; then
 	echo "SKIP  this noh has no serve"

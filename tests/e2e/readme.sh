@@ -29,7 +29,7 @@ cd "$tmp" || exit 1
 for ((try = 0; try < 20; try++)); do
 	port=$((20000 + RANDOM % 12000))
 	: > out
-	noh serve --data data --resp-port $port > out 2> err < /dev/null &
+	noh serve --data data --resp-port $port --http-port 0 > out 2> err < /dev/null &
 	pid=$!
 	for ((i = 0; i < 200; i++)); do
 		grep -q 'ready in' out && break 2

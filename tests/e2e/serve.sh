@@ -10,6 +10,7 @@ cleanup() { [ "$pid" ] && kill -9 "$pid" 2>/dev/null; rm -rf "$tmp"; }
 trap cleanup EXIT
 cd "$tmp" || exit 1
 unset ${!NOH_*} ${!ACTOR_*} NOTIFY_SOCKET JOURNAL_STREAM
+export NOH_HTTP_PORT=0
 passed=0 failed=0
 : > out; : > err
 

@@ -5,6 +5,7 @@ tmp=$(mktemp -d) || exit 1
 pid='' port='' sock=$tmp/sock passed=0 failed=0 skipped=0
 tidy() { [ "$pid" ] && kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; rm -rf "$tmp"; }
 trap tidy EXIT
+export NOH_HTTP_PORT=${NOH_HTTP_PORT:-0}   # 5012 may be somebody else's; tests of HTTP take a port of their own
 trap 'exit 130' INT TERM
 
 ok() { passed=$((passed + 1)); }

@@ -404,7 +404,7 @@ static void a_file_that_cannot_be_read_is_named(void)
 static void settings_that_contradict_each_other_are_refused(void)
 {
 	begin();
-	EXPECT(flags("--max-arg-bytes 32MiB --resp-port 0"));
+	EXPECT(flags("--max-arg-bytes 32MiB --resp-port 0 --http-port 0"));
 	EXPECT(!settings_check(&s));
 	EXPECT(says("net.max_arg_bytes (32MiB) is more than a whole command"));
 	EXPECT(says("--resp-port: without a TCP port a Unix socket is needed"));
