@@ -45,11 +45,6 @@ static bool find_token(struct client *c, const struct words *w, char *why, size_
 	return false;
 }
 
-void ask_socket_path(const struct settings *s, char *path, size_t size)
-{
-	snprintf(path, size, "%s/http.sock", settings_text(s, SET_DIR));
-}
-
 bool ask_find(struct client *c, const struct words *w, char *why, size_t size)
 {
 	const char *url = words_text(w, "url"), *path = words_text(w, "socket");
@@ -64,9 +59,11 @@ bool ask_find(struct client *c, const struct words *w, char *why, size_t size)
 		good = client_set_url(c, url, half, sizeof half);
 		path = url;
 	} else {
+		if (!path)
+			path = settings_http_path(&w->settings, own, sizeof own);
 		if (!path) {
-			ask_socket_path(&w->settings, own, sizeof own);
-			path = own;
+			snprintf(why, size, "the settings switch the Unix socket for HTTP off: say --url URL");
+			return false;
 		}
 		good = client_set_unix(c, path, half, sizeof half);
 	}

@@ -27,7 +27,6 @@ int dead_main(int argc, char **argv);              /* ask_dead.c     */
 /* The server that the words mean, and how long to wait. False: *code, and a sentence was said. */
 bool ask_open(struct client *c, const struct words *w, int *code);
 bool ask_find(struct client *c, const struct words *w, char *why, size_t size);      /* the same, said to the caller */
-void ask_socket_path(const struct settings *s, char *path, size_t size);             /* where its server has its HTTP socket */
 
 /* POST body to path. CLI_FINE with *answer (json_decref it) if the server says 2xx and with JSON. Else the exit code that
  * fits, and a sentence was said. body is released. */

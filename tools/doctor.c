@@ -116,9 +116,14 @@ static void server(struct doctor *d)
 		doctor_say(d, VERDICT_OK, "server", "", "none runs on this data directory");
 		return;
 	}
-	ask_socket_path(d->settings, path, sizeof path);
-	if (!client_set_unix(&c, path, why, sizeof why)) {
-		doctor_say(d, VERDICT_WARN, "server", "choose a shorter one", "%s %s", path, why);
+	const char *socket = settings_http_path(d->settings, path, sizeof path);
+
+	if (!socket) {
+		doctor_say(d, VERDICT_OK, "server", "", "runs; it has no Unix socket for HTTP to ask it more");
+		return;
+	}
+	if (!client_set_unix(&c, socket, why, sizeof why)) {
+		doctor_say(d, VERDICT_WARN, "server", "choose a shorter one with --http-unix", "%s %s", socket, why);
 		return;
 	}
 	int alive = get(&c, "/healthz", why, sizeof why), is_ready = alive ? get(&c, "/readyz", why, sizeof why) : 0;

@@ -1,6 +1,5 @@
 /* tools/doctor_place.c - where the data is, who may use the server, and where it listens. */
 #include "tools/accounts.h"
-#include "tools/ask.h"
 #include "tools/doctor.h"
 
 #include <arpa/inet.h>
@@ -158,7 +157,8 @@ void doctor_place(struct doctor *d)
 static void users(struct doctor *d)
 {
 	const char *address = settings_text(d->settings, SET_BIND);
-	bool public = settings_number(d->settings, SET_RESP_PORT) && !settings_is_loopback(address);
+	bool public = (settings_number(d->settings, SET_RESP_PORT) || settings_number(d->settings, SET_HTTP_PORT)) &&
+		      !settings_is_loopback(address);
 	struct accounts a = { .count = 0 };
 	char path[4200], why[1024];
 	struct stat st;
@@ -234,7 +234,7 @@ static void unix_socket(struct doctor *d, const char *what, const char *path)
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	struct stat st;
 
-	if (!*path || lstat(path, &st) != 0)
+	if (!path || !*path || lstat(path, &st) != 0)
 		return;
 	if (!S_ISSOCK(st.st_mode)) {
 		doctor_say(d, VERDICT_FAIL, what, "move it away, or name another path", "%s is there and is no socket", path);
@@ -262,7 +262,7 @@ void doctor_door(struct doctor *d)
 
 	users(d);
 	port(d, "resp-port", SET_RESP_PORT);
+	port(d, "http-port", SET_HTTP_PORT);
 	unix_socket(d, "unix-socket", settings_text(d->settings, SET_UNIX));
-	ask_socket_path(d->settings, path, sizeof path);
-	unix_socket(d, "http-socket", path);
+	unix_socket(d, "http-socket", settings_http_path(d->settings, path, sizeof path));
 }
