@@ -17,7 +17,7 @@ OPT     := $(if $(SAN),-O1 -fsanitize=$(sanflag) -fno-omit-frame-pointer -DNOH_S
 WARN    := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 CFLAGS  += -std=c11 -D_GNU_SOURCE -I. -Iinclude $(if $(filter thread,$(SAN)),-I$(OUT)/shim -DCK_USE_CC_BUILTINS=1) \
            $(OPT) -g -fPIC -fvisibility=hidden -pthread $(WARN)
-LIBS    := -lck -llmdb -luring -lxxhash -lcrypto -ljansson $(if $(SAN),,-ljemalloc) -lm -pthread
+LIBS    := -lck -llmdb -luring -lxxhash -lcrypto $(if $(SAN),,-ljemalloc) -lm -pthread
 PARTS   := core mailbox sched persist net box actors
 SRC     := $(wildcard $(PARTS:%=%/*.c))
 CLI     := $(wildcard tools/*.c bench/*.c)

@@ -10,6 +10,7 @@
  * Never    reads the clock for a counter without a time; writes a record for a message that only looks.
  */
 #include "actors/answer.h"
+#include "actors/json_types.h"
 
 #include <string.h>
 
@@ -386,6 +387,8 @@ static const noh_type type = {
 	.on_batch = on_batch,
 	.version = 1,
 	.schema = 1,
+	.from_json = counter_from_json,
+	.to_json = counter_to_json,
 };
 
 const noh_type *noh_counter_type(void)

@@ -9,6 +9,7 @@
  */
 #include "actors/answer.h"
 #include "actors/holds.h"
+#include "actors/json_types.h"
 
 #include <string.h>
 
@@ -297,6 +298,8 @@ static const noh_type type = {
 	.on_message = on_message,
 	.version = 1,
 	.schema = 1,
+	.from_json = inventory_from_json,
+	.to_json = inventory_to_json,
 };
 
 const noh_type *noh_inventory_type(void)

@@ -512,6 +512,7 @@ int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *
 		status->life = life_of(c);
 		status->mailbox_size = mailbox_depth(&c->mailbox);
 		status->idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
+		status->activated_ms = cell_life(c) == NOH_ACTIVE ? life_since_ms(s, c) : 0;
 	}
 	epoch_leave(&p->epoch);
 	sched_port_done(p);
@@ -533,7 +534,7 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 {
 	struct sched *s = &box->sched;
 	struct type *only = type ? sched_find_type(s, type, strlen(type)) : NULL;
-	uint64_t end, n = *cursor ? *cursor : 1;
+	uint64_t end, n = *cursor ? *cursor : 1, now_ds = clock_now_ns(&s->clock) / 100000000u, last;
 	size_t   got = 0;
 	struct port *p;
 
@@ -556,6 +557,11 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 			continue;
 		entries[got].ref = ref_make((uint32_t)n, load_relaxed(&c->mailbox.gen));
 		entries[got].life = cell_life(c);
+		entries[got].exists = load_relaxed(&c->life) & LIFE_THERE;
+		entries[got].mailbox_size = mailbox_depth(&c->mailbox);
+		entries[got].activated_ms = cell_life(c) == NOH_ACTIVE ? life_since_ms(s, c) : 0;
+		last = load_relaxed(&c->last_active);
+		entries[got].idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
 		if (sched_is_durable(s) && load_acquire(body_due(c->body)) > *due)
 			*due = load_acquire(body_due(c->body));
 		cell_address(s, c, entries[got++].address);
@@ -565,6 +571,13 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 	*cursor = n < end ? n : 0;
 	*count = got;
 	return NOH_OK;
+}
+
+const noh_type *noh_find_type(noh_box *box, const char *name)
+{
+	struct type *t = sched_find_type(&box->sched, name, strlen(name));
+
+	return t ? &t->pub : NULL;
 }
 
 int noh_kind_number(noh_box *box, const char *type, const char *name)

@@ -139,13 +139,20 @@ static int deliver_system(struct worker *w, const struct named *who, const struc
 	return NOH_OK;
 }
 
+/* A message to a type that is never on disk is accepted when it is in its mailbox: nobody waits for the turn. */
+static void send_only(struct arrival *a)
+{
+	if (a->op == REQUEST_SEND && !((struct type *)a->type)->durable)
+		a->token = 0;
+}
+
 static int deliver(void *arg, uint32_t worker, struct arrival *a)
 {
 	noh_box *box = arg;
 	struct worker *w = &box->sched.workers[worker];
 	noh_call_options options = { .key = a->key, .key_len = a->key_len };
-	struct outgoing out = { a->kind, a->body, a->len, a->token, a->key ? &options : NULL };
-	struct effect e = { .msg = { .kind = a->kind, .reply = a->token } };
+	struct outgoing out = { a->kind, a->body, a->len, 0, a->key ? &options : NULL };
+	struct effect e = { .msg = { .kind = a->kind } };
 	struct named who;
 	int rc;
 
@@ -158,6 +165,8 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 		a->type = who.type;
 	if (a->op != REQUEST_CALL && a->op != REQUEST_SEND)
 		return deliver_system(w, &who, a);
+	send_only(a);
+	out.reply = e.msg.reply = a->token;
 	rc = api_check(&box->sched, a->type, &out);
 	if (rc != NOH_OK)
 		return rc;
@@ -171,6 +180,8 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 }
 
 /* ── answers ── */
+
+_Static_assert(NET_REPLAYED == ANSWER_REPLAYED && TOKEN_NET == TOKEN_OF_NET, "both sides mean the same");
 
 static void answer(void *arg, struct port *p, uint64_t token, uint64_t due, int status, const void *body,
 		   size_t len)
@@ -387,6 +398,18 @@ static uint64_t on_publish(void *arg, struct port *p, struct topic *topic, const
 
 /* ── noh.h ── */
 
+/* CF-01: an id that stays, where there is a place to keep it. */
+static void name_node(noh_box *box, const char *given)
+{
+	char *id = box->server->node_id;
+
+	if (given)
+		snprintf(id, sizeof box->server->node_id, "%s", given);
+	else
+		snprintf(id, sizeof box->server->node_id, "%016llx",
+			 (unsigned long long)(box->disk.journal ? box->disk.dir.id : box->sched.seed));
+}
+
 int noh_listen(noh_box *box, const noh_listen_options *options)
 {
 	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_known, door_awaits,
@@ -397,7 +420,11 @@ int noh_listen(noh_box *box, const noh_listen_options *options)
 		return error_set(NOH_ESTOPPED, "noh_listen comes before noh_start");
 	if (box->server)
 		return error_set(NOH_EEXISTS, "the box listens already");
-	return server_open(&box->server, options, box->sched.worker_count, &door);
+	int rc = server_open(&box->server, options, box->sched.worker_count, &door);
+
+	if (rc == NOH_OK)
+		name_node(box, options ? options->node_id : NULL);
+	return rc;
 }
 
 int noh_set_accounts(noh_box *box, const noh_account *accounts, size_t count)
@@ -430,6 +457,8 @@ void box_net_start(noh_box *box)
 			 "was changed, reads go on, and writes as soon as there is space", box->disk.dir.path,
 			 (unsigned long long)j.segment_bytes);
 	}
+	if (box->server->o.http_port || box->server->o.http_unix_path)
+		sched_keep_since(s);             /* only there somebody may ask */
 	box->counter = sched_find_type(s, "counter", 7);
 	box->inventory = sched_find_type(s, "inventory", 9);
 	s->net = (struct sched_net){ box, on_open, on_read, on_write, on_submit, on_ready, on_pending, on_wait,

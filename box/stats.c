@@ -16,18 +16,21 @@ int noh_get_worker_stats(noh_box *box, unsigned worker, noh_worker_stats *out)
 {
 	struct sched *s = &box->sched;
 	struct worker_counts *c;
+	uint64_t stuck = 0;
 
 	memset(out, 0, sizeof *out);
 	if (!s->workers || worker >= s->worker_count)
 		return error_set(NOH_EINVAL, "no worker %u", worker);
 	c = &s->workers[worker].shown.counts;
+	if (load_relaxed(&s->workers[worker].shared.stuck))
+		stuck = (clock_now_ns(&s->clock) - load_relaxed(&s->workers[worker].shared.stuck_ns)) / 1000000u;
 	*out = (noh_worker_stats){
 		.turns = load_relaxed(&c->turns),
 		.messages = port_messages(s, &s->workers[worker].mine.port),
 		.steals = load_relaxed(&c->steals), .stolen_actors = load_relaxed(&c->stolen_actors),
 		.parks = load_relaxed(&c->parks), .wakeups = load_relaxed(&c->wakeups),
 		.passes = load_relaxed(&c->passes),
-		.slow_turns = load_relaxed(&s->workers[worker].shown.slow_turns) };
+		.slow_turns = load_relaxed(&s->workers[worker].shown.slow_turns), .stuck_ms = stuck };
 	return NOH_OK;
 }
 
@@ -41,6 +44,8 @@ static void add_worker_stats(noh_worker_stats *sum, const noh_worker_stats *w)
 	sum->wakeups += w->wakeups;
 	sum->passes += w->passes;
 	sum->slow_turns += w->slow_turns;
+	if (w->stuck_ms > sum->stuck_ms)
+		sum->stuck_ms = w->stuck_ms;
 }
 
 static uint64_t sum_types(struct sched *s, uint32_t type, size_t offset)
@@ -89,6 +94,7 @@ int noh_get_stats(noh_box *box, noh_box_stats *out)
 	if (!s->workers)
 		return error_set(NOH_ESTOPPED, "the box was not started");
 	out->workers = s->worker_count;
+	out->capacity = s->max_actors - 2;
 	out->actor_bytes = sched_bytes(s);
 	peak = load_relaxed(&s->peak_bytes);
 	if (out->actor_bytes > peak)

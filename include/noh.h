@@ -209,6 +209,37 @@ typedef struct noh_topic {
 	uint32_t    kind;
 } noh_topic;
 
+/* JSON: over HTTP a message comes as {"message_type": "incr", "message": {"by": 5}}, and its answer goes as an object.
+ * A type whose bodies are not JSON themselves says with two hooks how one is made of the other. They run on any
+ * thread, outside of turns, and know nothing of the actor; noh_json.h has what they need, any other library will do.
+ *
+ * from_json   NOH_OK; NOH_EKIND: there is no such message; NOH_EINVAL: it is none of this kind, and `why` (or, if that is
+ *             empty, noh_why) says what must be different; NOH_ETOOBIG: room is not enough for len, call again
+ * to_json     NOH_OK: json_len bytes are one JSON object; if that is more than room, it is called again with as much.
+ *             Below zero: it is shown as if there were no hook
+ * Without from_json the text of the message is the body, as it came, and message_type is the name of a kind (of a type
+ * without names: its number). Without to_json an answer that is a JSON object is passed on as it is, any other JSON is
+ * {"value": ...}, other text {"text": "..."}, other bytes {"base64": "..."}; none is {}. */
+typedef struct noh_json_message {
+	const char *type;              /* message_type                                           */
+	const char *json;              /* the message: an object, checked: see noh_json.h        */
+	size_t      json_len;
+	uint32_t    kind;              /* to be set; as it comes: the kind of that name, or UINT32_MAX */
+	void       *body;              /* to be filled; aligned to 8                             */
+	size_t      room;              /* bytes; at least 256                                    */
+	size_t      len;               /* to be set                                              */
+	char        why[200];
+} noh_json_message;
+typedef struct noh_json_reply {
+	uint32_t    kind;
+	int         status;            /* NOH_OK or NOH_REFUSED                                  */
+	const void *body;
+	size_t      len;
+	char       *json;              /* to be filled                                           */
+	size_t      room;
+	size_t      json_len;          /* to be set                                              */
+} noh_json_reply;
+
 /* A turn is a transaction: what a hook changes (state, key-value part), sends, schedules and
  * answers takes effect when it returns NOH_OK, all together, and not at all when it returns
  * anything below zero. Then whoever waits for the answer gets NOH_EFAILED (or the returned
@@ -246,6 +277,9 @@ typedef struct noh_type {
 
 	const noh_topic *topics;           /* subscribed to while active; kept; may be NULL      */
 	uint32_t        topic_count;       /* at most 1024                                       */
+
+	int           (*from_json)(void *user, noh_json_message *message);   /* both may be NULL */
+	int           (*to_json)(void *user, noh_json_reply *reply);
 } noh_type;
 
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
@@ -253,6 +287,10 @@ NOH_API int noh_register(noh_box *box, const noh_type *type);
 
 /* The number of the message kind of this name; the type has a table of kinds. Any thread. NOH_ENOTYPE, NOH_EKIND. */
 NOH_API int noh_kind_number(noh_box *box, const char *type, const char *name);
+
+/* The type of this name as it was registered, defaults filled in; valid as long as the box. Any thread, after noh_start.
+ * NULL: there is none. */
+NOH_API const noh_type *noh_find_type(noh_box *box, const char *name);
 
 /* ── 4 from any thread ───────────────────────────────────────────────────────────────────────
  * Addresses are "type:id", split at the first colon ("type/id" means the same if there is no
@@ -389,6 +427,8 @@ typedef struct noh_status {
 				     be in the journal alone                        */
 	uint32_t mailbox_size;    /* waiting messages                               */
 	uint64_t idle_ms;         /* since its last turn, to 100 ms                 */
+	uint64_t activated_ms;    /* wall clock, to 100 ms; 0: not active, or not known: only a box that
+				     listens on HTTP keeps it                       */
 } noh_status;
 
 /* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. This,
@@ -403,6 +443,9 @@ typedef struct noh_entry {
 	char      address[256];
 	noh_actor ref;
 	noh_life  life;
+	bool      exists;         /* these: as in noh_status                        */
+	uint32_t  mailbox_size;
+	uint64_t  idle_ms, activated_ms;
 } noh_entry;
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
 		     size_t *count);
@@ -607,11 +650,13 @@ NOH_API void noh_log(noh_turn *turn, int level, const char *format, ...) NOH_PRI
  * Counters only grow. They are exact once the box is quiet, and close while it runs. */
 typedef struct noh_worker_stats {
 	uint64_t turns, messages, steals, stolen_actors, parks, wakeups, passes, slow_turns;
+	uint64_t stuck_ms;            /* in one turn, so long; 0: it is not. Of the sum: the longest */
 } noh_worker_stats;
 
 typedef struct noh_box_stats {
 	unsigned workers;
 	uint64_t actors;              /* active now                                  */
+	uint64_t capacity;            /* at most                                     */
 	uint64_t actors_peak_bytes;   /* the most memory actors ever took            */
 	uint64_t actor_bytes;         /* memory of actors now, with all they keep    */
 	uint64_t stored;              /* actors in storage                           */
@@ -800,6 +845,7 @@ typedef struct noh_listen_options {
 	int         durability;           /* of commands that do not say: NOH_DISK, NOH_MEMORY      */
 	bool        may_shutdown;         /* SHUTDOWN calls on_shutdown                             */
 	void      (*on_shutdown)(void *user);
+	const char *node_id;              /* what it calls itself, up to 63 bytes; NULL: the id of its data directory */
 	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell
 					     beside their own; kept                                 */
 	void       *user;

@@ -55,6 +55,9 @@ struct request {
 	uint32_t    timeout_ms;    /* 0: the server's default                                          */
 	int         durability;    /* NOH_DISK: the server's default; NOH_MEMORY                       */
 	bool        no_wait;       /* REQUEST_SEND with ACK none: answered before it is even accepted  */
+	const void *note;          /* what `format` will need: copied, and tag.a points to the copy; NULL: none */
+	uint32_t    note_len;
+	uint32_t    running;       /* of running.h: over when this is answered; 0: none                */
 };
 
 /* The answer of one of them: status is NOH_OK, NOH_REFUSED (then it is noh_refuse's) or why there is none; body is

@@ -1,6 +1,7 @@
 /* net/http_routes.c - every path of the HTTP face, once. */
 #include "net/http.h"
 
+#include "net/rest.h"
 #include "net/session.h"
 
 #include <string.h>
@@ -8,6 +9,20 @@
 const struct http_route http_routes[] = {
 	{ "/healthz", "GET HEAD", SESSION_NOBODY, false, http_healthz, "healthz" },
 	{ "/readyz", "GET HEAD", SESSION_NOBODY, false, http_readyz, "readyz" },
+	{ "/openapi.json", "GET HEAD", SESSION_NOBODY, false, rest_openapi, "GetOpenApi" },
+	{ "/actor/send", "POST", NOH_USER, true, rest_send, "SendToActor" },
+	{ "/actor/invoke", "POST", NOH_USER, true, rest_invoke, "InvokeActor" },
+	{ "/actor/activate", "POST", NOH_DEVELOPER, true, rest_activate, "ActivateActor" },
+	{ "/actor/deactivate", "POST", NOH_DEVELOPER, true, rest_deactivate, "DeactivateActor" },
+	{ "/actor/status", "POST", NOH_USER, true, rest_status, "GetActorStatus" },
+	{ "/actor/list", "POST", NOH_DEVELOPER, true, rest_list, "ListActors" },
+	{ "/actor/pool/status", "POST", NOH_ADMIN, true, rest_pool, "GetActorPoolStatus" },
+	{ "/admin/dead/list", "POST", NOH_DEVELOPER, true, rest_dead_list, "ListDead" },
+	{ "/admin/dead/show", "POST", NOH_DEVELOPER, true, rest_dead_show, "ShowDead" },
+	{ "/admin/dead/redrive", "POST", NOH_ADMIN, true, rest_dead_redrive, "RedriveDead" },
+	{ "/admin/dead/purge", "POST", NOH_ADMIN, true, rest_dead_purge, "PurgeDead" },
+	{ "/admin/schedule/list", "POST", NOH_DEVELOPER, true, rest_schedule_list, "ListSchedules" },
+	{ "/admin/schedule/cancel", "POST", NOH_ADMIN, true, rest_schedule_cancel, "CancelSchedule" },
 	{ .path = NULL },
 };
 

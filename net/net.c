@@ -126,8 +126,11 @@ uint32_t net_read(struct net *n)
 		work += conn_run_backlog(n);
 	work += n->io->ops->poll(n->io);
 	request_deliver(n);
-	if (__builtin_expect(n->stalled != 0, 0))
+	if (__builtin_expect(n->stalled != 0, 0)) {
+		if (n->now_ms >= n->sweep_ms)    /* a last try: what never went in was refused, it did not time out */
+			n->retry_ms = 0;
 		work += retry_stalled(n);
+	}
 	if (n->now_ms >= n->sweep_ms)
 		conn_sweep(n);
 	return work;

@@ -21,6 +21,7 @@
 #include "net/http.h"
 #include "net/http_read.h"
 #include "net/io.h"
+#include "net/running.h"
 #include "net/session.h"
 
 #include <pthread.h>
@@ -102,6 +103,8 @@ struct server {
 	alignas(CACHE_LINE) atomic_u64 connections;   /* of all workers: for the limit              */
 	atomic_u64          next_id;
 	atomic_u32          stopping;
+	struct running      running;
+	char                node_id[64];   /* what it calls itself                                  */
 };
 
 struct mark { size_t end; uint64_t due; };     /* output up to end waits for that epoch */
@@ -177,10 +180,14 @@ struct asked {
 	bool       orphan;                 /* its client is gone                                    */
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
 	bool       step;                   /* over several actors: counted in its connection        */
+	bool       replayed;               /* its answer was stored with its idempotency key        */
 	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
 	uint32_t   index;
 	uint32_t   parts, missing;
+	uint32_t   running;                /* its idempotency key's place in server.running; 0: none */
+	uint32_t   note_len;
+	void      *note;                   /* a copy for `format`; NULL: none                       */
 	uint64_t   until_ms;
 	struct reply_part one;                   /* parts == 1; body: inside, or an allocation            */
 	union {
@@ -286,6 +293,7 @@ void net_wake(struct net *n);
 
 /* ── slot.c ── */
 #define TOKEN_NET (UINT64_C(1) << 63)
+#define NET_REPLAYED 0x10000       /* in the status of an answer: it was stored with its idempotency key */
 static inline uint32_t token_worker(uint64_t token) { return (uint32_t)token >> 21 & 1023; }
 void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len);
 void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, const struct reply_part *parts, uint32_t count);

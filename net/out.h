@@ -18,6 +18,7 @@ struct out {
 	size_t   len, room;
 	uint8_t  proto;            /* 2 or 3; of HTTP: net/http.h */
 	bool     failed;
+	bool     replayed;         /* the reply that is being written tells what was stored with its key */
 };
 
 void out_close(struct out *o);                                    /* frees the bytes */

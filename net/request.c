@@ -194,6 +194,7 @@ struct out *call_out(struct call *c)
 	if (o == &c->net->scratch)
 		o->len = 0;
 	o->proto = c->conn->session.proto;
+	o->replayed = false;
 	return o;
 }
 
@@ -256,6 +257,17 @@ static uint64_t until(struct net *n, uint32_t timeout_ms)
 	return ms;
 }
 
+static bool take_note(struct asked *s, const struct request *r)
+{
+	s->note = mem_alloc(r->note_len);
+	s->note_len = r->note_len;
+	if (!s->note)
+		return false;
+	memcpy(s->note, r->note, r->note_len);
+	s->tag.a = (uint64_t)(uintptr_t)s->note;
+	return true;
+}
+
 static uint32_t new_slot(struct call *c, const struct request *r, uint32_t parts, format_fn *format,
 			 struct tag tag)
 {
@@ -273,6 +285,12 @@ static uint32_t new_slot(struct call *c, const struct request *r, uint32_t parts
 	s->u.many = NULL;
 	s->until_ms = until(n, r ? r->timeout_ms : 0);
 	s->at_once = r && (r->durability == NOH_MEMORY || n->o.durability == NOH_MEMORY);
+	if (r && r->note && !take_note(s, r)) {
+		s->parts = 0;
+		s->format = NULL;
+		slot_give(n, number);
+		return 0;
+	}
 	if (parts != 1) {
 		s->u.many = mem_zalloc(parts * sizeof *s->u.many);
 		if (!s->u.many && parts) {
@@ -353,9 +371,11 @@ void call_actors(struct call *c, const struct request *requests, uint32_t count,
 	uint32_t whole = new_slot(c, count ? requests : NULL, count, format, tag);
 
 	if (!whole) {
+		running_end(&n->server->running, count ? requests->running : 0);
 		no_memory(c);
 		return;
 	}
+	n->slots[whole].running = count ? requests->running : 0;
 	slot_enqueue(n, c->conn, whole);
 	if (count == 0) {
 		slot_ready(n, whole);

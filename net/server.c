@@ -211,6 +211,7 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 	s->nets = mem_zalloc(workers * sizeof *s->nets);
 	if (!s->nets || !copy_text(&s->o.bind) || !copy_text(&s->o.unix_path) || !copy_text(&s->o.http_unix_path))
 		rc = error_set(NOH_ENOMEM, "no memory for a server");
+	(void)running_open(&s->running);         /* without it nothing is watched */
 	if (rc == NOH_OK)
 		rc = choose_io(s);
 	if (rc == NOH_OK)
@@ -242,6 +243,7 @@ void server_close(struct server *s)
 	mem_free((void *)(uintptr_t)s->o.bind, 0);
 	mem_free((void *)(uintptr_t)s->o.unix_path, 0);
 	mem_free((void *)(uintptr_t)s->o.http_unix_path, 0);
+	running_close(&s->running);
 	mem_free(s, sizeof *s);
 }
 

@@ -81,6 +81,9 @@ uint32_t slot_take(struct net *n, struct conn *c)
 	s->parts = 0;
 	s->orphan = false;
 	s->step = false;
+	s->running = 0;
+	s->note = NULL;
+	s->replayed = false;
 	s->silent = n->muting;
 	s->proto = c->session.proto;
 	return number;
@@ -120,6 +123,12 @@ void slot_give(struct net *n, uint32_t number)
 	n->orphans -= s->orphan;
 	s->orphan = false;
 	step_over(n, s);
+	if (__builtin_expect(s->note || s->running, 0)) {
+		mem_free(s->note, s->note_len);
+		s->note = NULL;
+		running_end(&n->server->running, s->running);
+		s->running = 0;
+	}
 	s->state = SLOT_FREE;
 	s->gen++;
 	s->next = n->slot_free;
@@ -173,6 +182,7 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 	c->queued -= held_bytes(s);
 	if (!s->silent && !(c->flags & CONN_DEAD)) {
 		c->out.proto = s->proto;
+		c->out.replayed = s->replayed;
 		if (s->format)
 			s->format(&c->out, parts, s->parts, s->tag);
 		else
@@ -250,6 +260,10 @@ void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const v
 
 	if (!number)
 		return;
+	if (__builtin_expect(status >= NET_REPLAYED, 0)) {
+		status -= NET_REPLAYED;
+		s->replayed = true;
+	}
 	if (status == NOH_ENOSPC && len == 0) {
 		body = n->server->no_space;
 		len = strlen(n->server->no_space);

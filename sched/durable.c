@@ -396,6 +396,12 @@ void durable_dropped(struct worker *w, struct cell *c, const struct msg *m)
 
 /* ── idempotency ── */
 
+/* The network tells its client so. */
+static int replayed(uint64_t token, int status)
+{
+	return (token & TOKEN_OF_NET) && status >= 0 ? status | ANSWER_REPLAYED : status;
+}
+
 bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 {
 	struct sched *s = w->fixed.sched;
@@ -428,7 +434,8 @@ bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 	if (m->reply_to && (p.body_hash != durable_print(m) || (p.flags & IDEM_DEFERRED)))
 		gate_answer(w, due, m->reply_to, NOH_EIDEM, NULL, 0);
 	else if (m->reply_to)
-		gate_answer(w, due, m->reply_to, p.status, (char *)part + sizeof p, len - sizeof p);
+		gate_answer(w, due, m->reply_to, replayed(m->reply_to, p.status), (char *)part + sizeof p,
+			    len - sizeof p);
 	mem_free(part, len);
 	return true;
 }

@@ -1,6 +1,7 @@
 /* sched/extra.c - messages that do not come out of the mailbox: those that have to be handled again,
  * and the system lane (answers, timers, room, activation, deactivation).
  */
+#include "core/life_report.h"
 #include "sched/serve.h"
 #include "sched/step.h"
 
@@ -180,6 +181,16 @@ static void unschedule(struct worker *w, struct cell *c, const struct sysmsg *n)
 	gate_answer(w, rc == NOH_OK ? t->due : load_relaxed(body_due(c->body)), n->token, rc, NULL, 0);
 }
 
+static void tell_active(struct worker *w, struct cell *c, const struct sysmsg *n)
+{
+	struct life_report report = { .since_ms = life_since_ms(w->fixed.sched, c), .came = n->kind };
+	bool told = n->token & TOKEN_OF_NET;
+
+	if (report.came)                 /* the moment itself, even where nobody keeps it */
+		report.since_ms = sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
+	(void)pending_complete(&w->mine.port, n->token, NOH_OK, told ? &report : NULL, told ? sizeof report : 0);
+}
+
 static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 {
 	struct port *p = &w->mine.port;
@@ -201,7 +212,7 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 		if (c->flags & CELL_BROKEN)
 			tell_broken(w, c, n->token);
 		else
-			(void)pending_complete(p, n->token, NOH_OK, NULL, 0);
+			tell_active(w, c, n);
 		break;
 	case SYS_DEACTIVATE:
 		if (!cell_ext(c)) {
@@ -209,6 +220,7 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 			break;
 		}
 		c->flags |= CELL_STOP;
+		n->kind = mailbox_depth(&c->mailbox);
 		if (n->status) {
 			c->ext->forced = true;
 			c->flags |= CELL_EXTRA;
@@ -233,6 +245,9 @@ void extra_sys_lane(struct worker *w, struct cell *c)
 	for (struct sysmsg *n = list; n; n = n->next)
 		if (n->op == SYS_SPAWN && n->gen == load_relaxed(&c->mailbox.gen) && cell_ext(c))
 			c->ext->parent = (noh_actor){ n->token };
+	for (struct sysmsg *n = list; n; n = n->next)
+		if (n->op == SYS_ACTIVATE)
+			n->kind = cell_life(c) != NOH_ACTIVE;
 	if (list && cell_life(c) != NOH_ACTIVE && !(c->flags & CELL_BROKEN))
 		serve_activate(w, c);
 	while (list) {

@@ -218,6 +218,12 @@ int sched_open(struct sched *s)
 	return NOH_OK;
 }
 
+/* Without it nobody is told when an actor was activated: that is all. */
+void sched_keep_since(struct sched *s)
+{
+	s->since_ds = mem_reserve(s->max_actors * sizeof *s->since_ds);
+}
+
 static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_t scratch)
 {
 	w->fixed.sched = s;
@@ -342,4 +348,6 @@ void sched_close(struct sched *s)
 		mem_free(s->types[i], sizeof *s->types[i]);
 	mem_free(s->types, 0);
 	mem_free(s->chunk_due_ds, 0);
+	if (s->since_ds)
+		mem_unreserve(s->since_ds, s->max_actors * sizeof *s->since_ds);
 }

@@ -242,6 +242,7 @@ struct worker {
 		struct inbox inbox;
 		struct park  park;
 		atomic_u32   stuck;            /* set by the watchdog: others may take over        */
+		atomic_u64   stuck_ns;         /* and since when; its                              */
 		struct spread_shared spread;
 	} shared;
 	alignas(CACHE_LINE) struct {
@@ -298,6 +299,8 @@ struct sched_net {
 };
 /* Tokens of the network's own: their answers go to it at once, and it holds them until they are due. */
 #define TOKEN_OF_NET (UINT64_C(1) << 63)
+/* In the status of an answer to it: what is told was stored with an idempotency key, not done now. */
+#define ANSWER_REPLAYED 0x10000
 
 /* What else takes memory out of the budget: box/ says it. arg NULL: nothing does. */
 struct sched_memory {
@@ -323,6 +326,7 @@ struct sched {
 	uint64_t             wall_offset_ms;   /* wall-clock time minus the box's, at the start    */
 	uint64_t             seed;
 	uint32_t             max_message, max_actors, slow_turn_ms;
+	atomic_u32          *since_ds;         /* by cell: when it was activated; NULL: nobody will ask     */
 	uint64_t             memory_budget;    /* of the whole box; 0: no limit                    */
 	struct sched_memory  memory;
 	noh_log_fn          *log;
@@ -368,6 +372,7 @@ struct sched {
 
 /* sched.c */
 int  sched_open(struct sched *s);              /* after the fields above were set */
+void sched_keep_since(struct sched *s);     /* before it starts: when actors are activated */
 int  sched_start(struct sched *s);             /* types are known: make the workers */
 void sched_discard(struct sched *s);           /* no thread runs: whoever is left goes, counted */
 void sched_close(struct sched *s);
@@ -441,6 +446,7 @@ uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybod
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
 struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
 void life_weigh(struct port *p, struct cell *c);           /* what it has besides its body may have changed */
+uint64_t life_since_ms(struct sched *s, struct cell *c);   /* wall clock; 0: nobody keeps it */
 void life_comes(struct port *p, struct cell *c, bool reborn);   /* it exists from now on, and is counted */
 void life_goes(struct port *p, struct cell *c);
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */

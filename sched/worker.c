@@ -422,6 +422,7 @@ static void watch_worker(struct sched *s, struct worker *w, struct watched *seen
 		return;
 	}
 	if (!load_relaxed(&w->shared.stuck)) {
+		store_relaxed(&w->shared.stuck_ns, seen->since_ns);
 		store_relaxed(&w->shared.stuck, 1);
 		add_seq_cst(&s->stuck_workers, 1);
 	}

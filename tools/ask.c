@@ -109,77 +109,107 @@ static const char *advice(int status, const struct client *c)
 
 static int refused(const struct client *c, const struct words *w, const struct client_reply *r)
 {
-	json_t *problem = json_loadb(r->body, r->len, 0, NULL);
-	const char *detail = ask_text(problem, "detail");
-	char shown[600], later[64] = "";
+	noh_json problem = { NULL, 0 };
+	char detail[600] = "", later[64] = "";
 
-	if (words_flag(w, "json") && problem)
-		printf("%s\n", r->body);
-	if (!*detail)
-		detail = ask_text(problem, "title");
+	if (noh_json_check(r->body, r->len, &problem) == NOH_OK) {
+		if (words_flag(w, "json"))
+			printf("%s\n", r->body);
+		if (!*ask_text(problem, "detail", detail, sizeof detail))
+			ask_text(problem, "title", detail, sizeof detail);
+	}
 	if (r->retry_after)
 		snprintf(later, sizeof later, "; try again in %u s", r->retry_after);
 	if (*detail)
-		words_failed(w, 0, "%s%s%s", ask_shown(shown, sizeof shown, detail), advice(r->status, c), later);
+		words_failed(w, 0, "%s%s%s", detail, advice(r->status, c), later);
 	else
 		words_failed(w, 0, "%s answers %d%s%s", c->where, r->status, advice(r->status, c), later);
-	json_decref(problem);
 	return ask_code(r->status);
 }
 
-int ask_raw(const struct client *c, const struct words *w, const char *path, const char *headers, const char *body,
-	    json_t **answer)
+int ask(const struct client *c, const struct words *w, const char *path, const char *headers, const char *body,
+	struct answer *answer)
 {
 	static const int codes[] = { [CLIENT_UNREACHABLE] = CLI_TEMPORARY, [CLIENT_TIMED_OUT] = CLI_TIMEOUT,
 				     [CLIENT_BROKEN] = CLI_FAILED };
 	struct client_reply r;
 	char why[600];
-	enum client_result result = client_call(c, "POST", path, headers, body, strlen(body), &r, why, sizeof why);
-	json_error_t error;
 	int code = CLI_FINE;
 
-	*answer = NULL;
+	memset(answer, 0, sizeof *answer);
+	enum client_result result = client_call(c, "POST", path, headers, body, strlen(body), &r, why, sizeof why);
+
 	if (result != CLIENT_OK)
 		return words_failed(w, codes[result], "%s", why);
-	if (r.status < 200 || r.status > 299)
+	if (r.status < 200 || r.status > 299) {
 		code = refused(c, w, &r);
-	else if (!(*answer = json_loadb(r.body, r.len, JSON_REJECT_DUPLICATES, &error)))
-		code = words_failed(w, CLI_FAILED, "%s answers %d with something that is no JSON object: %s", c->where, r.status,
-				    error.text);
-	else if (words_flag(w, "json"))
-		printf("%s\n", r.body);
+	} else if (noh_json_check(r.body, r.len, &answer->json) != NOH_OK ||
+		   noh_json_type_of(answer->json) != NOH_JSON_OBJECT) {
+		code = words_failed(w, CLI_FAILED, "%s answers %d with something that is no JSON object: is it a noh server?", c->where,
+				    r.status);
+	} else {
+		answer->text = r.body;
+		r.body = NULL;
+		if (words_flag(w, "json"))
+			printf("%.*s\n", (int)answer->json.len, answer->json.at);
+	}
 	client_reply_free(&r);
 	return code;
 }
 
-int ask(const struct client *c, const struct words *w, const char *path, const char *headers, json_t *body, json_t **answer)
+void answer_free(struct answer *a)
 {
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	int code = text ? ask_raw(c, w, path, headers, text, answer)
-			: words_failed(w, CLI_USAGE, "not text: an address and names are UTF-8");
+	free(a->text);
+	memset(a, 0, sizeof *a);
+}
 
-	free(text);
-	json_decref(body);
-	return code;
+/* ── a request's body ── */
+
+void ask_begin(struct ask_body *b)
+{
+	b->bad = false;
+	b->out = (noh_json_out){ .at = b->text, .room = sizeof b->text - 1 };
+	noh_json_open(&b->out, NULL, '{');
+}
+
+/* The writer replaces what is no UTF-8: that would be another actor's name. */
+void ask_put(struct ask_body *b, const char *name, const char *text)
+{
+	static const char replaced[] = "\xef\xbf\xbd";
+	size_t from = b->out.len;
+
+	if (!text)
+		return;
+	noh_json_put_text(&b->out, name, text, strlen(text));
+	if (b->out.len > b->out.room ||
+	    (memmem(b->text + from, b->out.len - from, replaced, 3) && !strstr(text, replaced)))
+		b->bad = true;
+}
+
+const char *ask_end(struct ask_body *b, const struct words *w)
+{
+	noh_json_close(&b->out, '}');
+	if (b->bad || b->out.len > b->out.room) {
+		words_wrong(w, "addresses and names are UTF-8, and not longer than a screen");
+		return NULL;
+	}
+	b->text[b->out.len] = 0;
+	return b->text;
 }
 
 /* ── fields ── */
 
-const char *ask_text(const json_t *object, const char *name)
+noh_json ask_member(noh_json object, const char *name)
 {
-	const char *text = json_string_value(json_object_get(object, name));
+	noh_json_walk walk = { NULL };
+	noh_json key, value;
 
-	return text ? text : "";
-}
-
-long long ask_number(const json_t *object, const char *name)
-{
-	return (long long)json_integer_value(json_object_get(object, name));
-}
-
-bool ask_bool(const json_t *object, const char *name)
-{
-	return json_is_true(json_object_get(object, name));
+	if (!object.at || noh_json_type_of(object) != NOH_JSON_OBJECT)
+		return (noh_json){ NULL, 0 };
+	while (noh_json_next(object, &walk, &key, &value))
+		if (noh_json_is(key, name))
+			return value;
+	return (noh_json){ NULL, 0 };
 }
 
 const char *ask_shown(char *buf, size_t size, const char *text)
@@ -192,25 +222,61 @@ const char *ask_shown(char *buf, size_t size, const char *text)
 	return buf;
 }
 
-json_t *ask_page(const struct words *w)
+const char *ask_text(noh_json object, const char *name, char *buf, size_t size)
 {
-	uint64_t limit = 100;
-	const char *cursor = words_text(w, "cursor");
+	noh_json value = ask_member(object, name);
 
-	if (!words_number(w, "limit", 1, 10000, &limit))
-		return NULL;
-	json_t *body = json_pack("{sI}", "limit", (json_int_t)limit);
+	buf[0] = 0;
+	if (value.len && noh_json_type_of(value) == NOH_JSON_STRING) {
+		size_t len = noh_json_text(value, buf, size);
 
-	if (cursor)
-		json_object_set_new(body, "cursor", json_string(cursor));
-	return body;
+		buf[len < size ? len : size - 1] = 0;
+		ask_shown(buf, size, buf);
+	}
+	return buf;
 }
 
-void ask_more(const struct words *w, const json_t *answer)
+long long ask_number(noh_json object, const char *name)
 {
-	const char *cursor = ask_text(answer, "next_cursor");
-	char shown[600];
+	noh_json value = ask_member(object, name);
+	int64_t n = 0;
 
-	if (*cursor)
-		fprintf(stderr, "there are more: noh %s ... --cursor %s\n", w->full, ask_shown(shown, sizeof shown, cursor));
+	return value.len && noh_json_int(value, &n) ? n : 0;
+}
+
+bool ask_bool(noh_json object, const char *name)
+{
+	noh_json value = ask_member(object, name);
+
+	return value.len == 4 && memcmp(value.at, "true", 4) == 0;
+}
+
+size_t ask_items(noh_json array)
+{
+	noh_json_walk walk = { NULL };
+	noh_json item;
+	size_t n = 0;
+
+	while (array.len && noh_json_type_of(array) == NOH_JSON_ARRAY && noh_json_next(array, &walk, NULL, &item))
+		n++;
+	return n;
+}
+
+bool ask_page(struct ask_body *b, const struct words *w)
+{
+	uint64_t limit = 100;
+
+	if (!words_number(w, "limit", 1, 1000, &limit))
+		return false;
+	noh_json_put_uint(&b->out, "limit", limit);
+	ask_put(b, "cursor", words_text(w, "cursor"));
+	return true;
+}
+
+void ask_more(const struct words *w, noh_json answer)
+{
+	char cursor[NOH_CURSOR];
+
+	if (*ask_text(answer, "next_cursor", cursor, sizeof cursor))
+		fprintf(stderr, "there are more: noh %s ... --cursor '%s'\n", w->full, cursor);
 }

@@ -39,74 +39,70 @@ static char *read_stdin(const struct words *w)
 /* by=5 name=ann list=[1,2]: what is JSON counts as that, the rest is text. */
 static char *from_pairs(const struct words *w, unsigned first)
 {
-	json_t *message = json_object();
-	char *text = NULL;
+	struct ask_body b;
+	noh_json value;
+	const char *text;
 
+	ask_begin(&b);
 	for (unsigned i = first; i < w->count; i++) {
 		const char *equals = strchr(w->plain[i], '=');
 		char name[256];
 
 		if (!equals || equals == w->plain[i] || equals - w->plain[i] >= (long)sizeof name) {
 			words_wrong(w, "\"%.60s\" is neither JSON ('{...}') nor NAME=VALUE nor -", w->plain[i]);
-			json_decref(message);
 			return NULL;
 		}
 		snprintf(name, sizeof name, "%.*s", (int)(equals - w->plain[i]), w->plain[i]);
-		json_t *value = json_loads(equals + 1, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-
-		if (!value)
-			value = json_string(equals + 1);
-		if (!value || json_object_get(message, name) || json_object_set_new(message, name, value) != 0) {
-			words_wrong(w, "\"%.60s\": %s", w->plain[i], value ? "said twice" : "not UTF-8");
-			json_decref(message);
+		if (strpbrk(name, "\"\\")) {
+			words_wrong(w, "\"%.60s\": a name with a quote or backslash needs JSON ('{...}')", w->plain[i]);
 			return NULL;
 		}
+		if (noh_json_check(equals + 1, strlen(equals + 1), &value) == NOH_OK)
+			noh_json_put_raw(&b.out, name, value.at, value.len);
+		else
+			ask_put(&b, name, equals + 1);
 	}
-	text = json_dumps(message, JSON_COMPACT);
-	json_decref(message);
-	return text;
+	text = ask_end(&b, w);
+	return text ? strdup(text) : NULL;
 }
 
-/* The message as JSON text, exactly as it was given if it was: numbers stay what they are. NULL: said so. */
+/* The message as JSON text, exactly as it was given: numbers stay what they are. NULL: said so. */
 static char *message_text(const struct words *w)
 {
 	const char *first = w->count > 2 ? w->plain[2] : "{}";
-	json_error_t error;
+	noh_json value;
 	char *text;
 
 	if (w->count > 3 || (w->count == 3 && *first != '{' && strcmp(first, "-") != 0))
-		return from_pairs(w, 2);
-	text = strcmp(first, "-") == 0 ? read_stdin(w) : strdup(first);
+		text = from_pairs(w, 2);
+	else
+		text = strcmp(first, "-") == 0 ? read_stdin(w) : strdup(first);
 	if (!text)
 		return NULL;
-	json_t *parsed = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	int rc = noh_json_check(text, strlen(text), &value);
 
-	if (!json_is_object(parsed)) {
-		words_wrong(w, "the message is no JSON object: %s", parsed ? "it is a list" : error.text);
-		free(text);
-		text = NULL;
-	}
-	json_decref(parsed);
-	return text;
+	if (rc == NOH_OK && noh_json_type_of(value) == NOH_JSON_OBJECT)
+		return text;
+	words_wrong(w, "the message is no JSON object: %s", rc == NOH_OK ? "it is something else" : noh_why());
+	free(text);
+	return NULL;
 }
 
 /* {"actor_address":..., "message_type":..., "message":<as given>, "timeout_ms":...} */
 static char *request_text(const struct words *w, const char *message, uint64_t timeout_ms)
 {
-	json_t *address = json_string(w->plain[0]), *kind = json_string(w->plain[1]);
-	char *a = json_dumps(address, JSON_ENCODE_ANY), *k = json_dumps(kind, JSON_ENCODE_ANY), *text = NULL;
-	char timeout[48] = "";
+	struct ask_body b;
+	char timeout[48] = "", *text = NULL;
+
+	ask_begin(&b);
+	ask_put(&b, "actor_address", w->plain[0]);
+	ask_put(&b, "message_type", w->plain[1]);
+	const char *head = ask_end(&b, w);
 
 	if (timeout_ms)
 		snprintf(timeout, sizeof timeout, ",\"timeout_ms\":%llu", (unsigned long long)timeout_ms);
-	if (!a || !k || asprintf(&text, "{\"actor_address\":%s,\"message_type\":%s,\"message\":%s%s}", a, k, message, timeout) < 0) {
-		words_wrong(w, "an address and the name of a message are UTF-8");
+	if (head && asprintf(&text, "%.*s,\"message\":%s%s}", (int)strlen(head) - 1, head, message, timeout) < 0)
 		text = NULL;
-	}
-	free(a);
-	free(k);
-	json_decref(address);
-	json_decref(kind);
 	return text;
 }
 
@@ -130,13 +126,41 @@ static bool idem_header(const struct words *w, char *header, size_t size)
 	return true;
 }
 
-static void print_json(const json_t *value)
+/* For people: a member a line. */
+static void print_value(noh_json value, unsigned depth)
 {
-	char *text = json_dumps(value, (isatty(STDOUT_FILENO) ? JSON_INDENT(2) : 0) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	noh_json_type type = noh_json_type_of(value);
+	bool object = type == NOH_JSON_OBJECT;
+	noh_json_walk walk = { NULL };
+	noh_json name, item;
+	bool some = false;
 
-	if (text)
-		printf("%s\n", text);
-	free(text);
+	if (!object && type != NOH_JSON_ARRAY) {
+		printf("%.*s", (int)value.len, value.at);
+		return;
+	}
+	putchar(object ? '{' : '[');
+	while (noh_json_next(value, &walk, &name, &item)) {
+		printf("%s\n%*s", some ? "," : "", (int)(2 * depth + 2), "");
+		if (object)
+			printf("%.*s: ", (int)name.len, name.at);
+		print_value(item, depth + 1);
+		some = true;
+	}
+	if (some)
+		printf("\n%*s", (int)(2 * depth), "");
+	putchar(object ? '}' : ']');
+}
+
+static void print_json(noh_json value)
+{
+	if (!value.len)
+		return;
+	if (isatty(STDOUT_FILENO))
+		print_value(value, 0);
+	else
+		printf("%.*s", (int)value.len, value.at);
+	putchar('\n');
 }
 
 static int message_main(const char *verb, const char *path, bool waits, int argc, char **argv)
@@ -144,7 +168,7 @@ static int message_main(const char *verb, const char *path, bool waits, int argc
 	struct words w;
 	struct client c;
 	char header[320], *message = NULL, *body = NULL;
-	json_t *answer = NULL;
+	struct answer a = { .text = NULL };
 	int code;
 
 	if (!words_read(&w, verb, argc, argv, &code))
@@ -158,15 +182,15 @@ static int message_main(const char *verb, const char *path, bool waits, int argc
 			body = request_text(&w, message, waits ? c.timeout_ms : 0);
 		c.timeout_ms += 2000;                    /* the server's own word on it comes first */
 		if (body)
-			code = ask_raw(&c, &w, path, header, body, &answer);
+			code = ask(&c, &w, path, header, body, &a);
 	}
-	if (answer && !ask_printed(&w) && waits)
-		print_json(json_object_get(answer, "response"));
-	if (answer && !waits && !ask_bool(answer, "accepted"))
+	if (a.text && !ask_printed(&w) && waits)
+		print_json(ask_member(a.json, "response"));
+	if (a.text && !waits && !ask_bool(a.json, "accepted"))
 		code = words_failed(&w, CLI_TEMPORARY, "it was not accepted: the actor's mailbox is full; try again");
-	else if (answer && !waits && !ask_printed(&w))
+	else if (a.text && !waits && !ask_printed(&w))
 		printf("accepted\n");
-	json_decref(answer);
+	answer_free(&a);
 	free(message);
 	free(body);
 	words_free(&w);
@@ -185,13 +209,14 @@ int invoke_main(int argc, char **argv)
 
 /* ── one actor ── */
 
-typedef int shown_fn(const struct words *w, const json_t *answer);
+typedef int shown_fn(const struct words *w, noh_json answer);
 
 static int one_actor(const char *verb, const char *path, const char *flag, shown_fn *show, int argc, char **argv)
 {
 	struct words w;
 	struct client c;
-	json_t *answer = NULL;
+	struct answer a = { .text = NULL };
+	struct ask_body b;
 	int code;
 
 	if (!words_read(&w, verb, argc, argv, &code))
@@ -199,34 +224,34 @@ static int one_actor(const char *verb, const char *path, const char *flag, shown
 	if (ask_open(&c, &w, &code)) {
 		code = CLI_USAGE;
 		if (words_count(&w, 1, 1, "the address is")) {
-			json_t *body = json_pack("{ss}", "actor_address", w.plain[0]);
-
-			if (body && flag && words_flag(&w, flag))
-				json_object_set_new(body, flag, json_true());
-			code = ask(&c, &w, path, "", body, &answer);
+			ask_begin(&b);
+			ask_put(&b, "actor_address", w.plain[0]);
+			if (flag && words_flag(&w, flag))
+				noh_json_put_bool(&b.out, flag, true);
+			if (ask_end(&b, &w))
+				code = ask(&c, &w, path, "", b.text, &a);
 		}
 	}
-	if (answer)
-		code = show(&w, answer);
-	json_decref(answer);
+	if (a.text)
+		code = show(&w, a.json);
+	answer_free(&a);
 	words_free(&w);
 	return code;
 }
 
-static int show_status(const struct words *w, const json_t *a)
+static int show_status(const struct words *w, noh_json a)
 {
+	static const char *const texts[][2] = { { "address", "actor_address" }, { "node", "node_id" }, { "activated", "activated_at" },
+						{ "last message", "last_message_at" } };
 	char t[300];
 
 	if (ask_printed(w))
 		return CLI_FINE;
-	printf("%-18s %s\n", "address", ask_shown(t, sizeof t, ask_text(a, "actor_address")));
+	for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		if (*ask_text(a, texts[i][1], t, sizeof t))
+			printf("%-18s %s\n", texts[i][0], t);
 	printf("%-18s %s\n", "active", ask_bool(a, "is_active") ? "yes" : "no");
-	printf("%-18s %s\n", "node", ask_shown(t, sizeof t, ask_text(a, "node_id")));
-	if (*ask_text(a, "activated_at"))
-		printf("%-18s %s\n", "activated", ask_shown(t, sizeof t, ask_text(a, "activated_at")));
-	if (*ask_text(a, "last_message_at"))
-		printf("%-18s %s\n", "last message", ask_shown(t, sizeof t, ask_text(a, "last_message_at")));
-	printf("%-18s %lld\n", "messages handled", ask_number(a, "messages_processed"));
+	printf("%-18s %s\n", "kept", ask_bool(a, "exists") ? "yes" : "no");
 	printf("%-18s %lld\n", "waiting", ask_number(a, "mailbox_size"));
 	return CLI_FINE;
 }
@@ -236,7 +261,7 @@ int status_main(int argc, char **argv)
 	return one_actor("status", "/actor/status", NULL, show_status, argc, argv);
 }
 
-static int show_activated(const struct words *w, const json_t *a)
+static int show_activated(const struct words *w, noh_json a)
 {
 	if (!ask_printed(w))
 		printf("%s\n", ask_bool(a, "already_active") ? "it was active already" : "active");
@@ -248,7 +273,7 @@ int activate_main(int argc, char **argv)
 	return one_actor("activate", "/actor/activate", NULL, show_activated, argc, argv);
 }
 
-static int show_deactivated(const struct words *w, const json_t *a)
+static int show_deactivated(const struct words *w, noh_json a)
 {
 	bool was = ask_bool(a, "was_active");
 
@@ -264,21 +289,22 @@ int deactivate_main(int argc, char **argv)
 
 /* ── many ── */
 
-static void show_list(const struct words *w, const json_t *answer)
+static void show_list(const struct words *w, noh_json answer)
 {
-	const json_t *actors = json_object_get(answer, "actors"), *a;
+	noh_json actors = ask_member(answer, "actors"), a;
+	noh_json_walk walk = { NULL };
 	char address[300], at[64];
-	size_t i;
 
-	if (json_array_size(actors) == 0 && !*ask_text(answer, "next_cursor")) {
+	if (ask_items(actors) == 0 && !*ask_text(answer, "next_cursor", at, sizeof at)) {
 		printf("none%s\n", words_flag(w, "all") ? "" : " is active; --all lists the stored ones as well");
 		return;
 	}
-	printf("%-40s %-7s %9s %12s  %s\n", "ACTOR", "ACTIVE", "WAITING", "HANDLED", "LAST MESSAGE");
-	json_array_foreach(actors, i, a)
-		printf("%-40s %-7s %9lld %12lld  %s\n", ask_shown(address, sizeof address, ask_text(a, "actor_address")),
-		       ask_bool(a, "is_active") ? "yes" : "no", ask_number(a, "mailbox_size"), ask_number(a, "messages_processed"),
-		       ask_shown(at, sizeof at, ask_text(a, "last_message_at")));
+	printf("%-40s %-7s %9s  %s\n", "ACTOR", "ACTIVE", "WAITING", "LAST MESSAGE");
+	while (actors.len && noh_json_next(actors, &walk, NULL, &a)) {
+		ask_text(a, "actor_address", address, sizeof address);
+		ask_text(a, "last_message_at", at, sizeof at);
+		printf("%-40s %-7s %9lld  %s\n", address, ask_bool(a, "is_active") ? "yes" : "no", ask_number(a, "mailbox_size"), at);
+	}
 	ask_more(w, answer);
 }
 
@@ -286,58 +312,61 @@ int list_main(int argc, char **argv)
 {
 	struct words w;
 	struct client c;
-	json_t *answer = NULL, *body;
+	struct answer a = { .text = NULL };
+	struct ask_body b;
 	int code;
 
 	if (!words_read(&w, "list", argc, argv, &code))
 		return code;
+	ask_begin(&b);
 	if (ask_open(&c, &w, &code)) {
 		code = CLI_USAGE;
-		body = words_count(&w, 0, 0, "") ? ask_page(&w) : NULL;
-		if (body) {
-			if (words_flag(&w, "type"))
-				json_object_set_new(body, "actor_type", json_string(words_text(&w, "type")));
-			json_object_set_new(body, "active_only", json_boolean(!words_flag(&w, "all")));
-			code = ask(&c, &w, "/actor/list", "", body, &answer);
+		if (words_count(&w, 0, 0, "") && ask_page(&b, &w)) {
+			ask_put(&b, "actor_type", words_text(&w, "type"));
+			noh_json_put_bool(&b.out, "active_only", !words_flag(&w, "all"));
+			if (ask_end(&b, &w))
+				code = ask(&c, &w, "/actor/list", "", b.text, &a);
 		}
 	}
-	if (answer && !ask_printed(&w))
-		show_list(&w, answer);
-	json_decref(answer);
+	if (a.text && !ask_printed(&w))
+		show_list(&w, a.json);
+	answer_free(&a);
 	words_free(&w);
 	return code;
 }
 
-static void show_pool(const json_t *p)
+static void show_pool(noh_json p)
 {
-	const json_t *nodes = json_object_get(p, "nodes"), *n;
+	noh_json nodes = ask_member(p, "nodes"), percent = ask_member(p, "utilization_percent"), n;
+	noh_json_walk walk = { NULL };
 	char id[80], status[40], at[64];
-	size_t i;
 
-	printf("%lld of %lld nodes healthy; %lld of %lld actors active (%.1f %%)\n\n", ask_number(p, "healthy_nodes"),
+	printf("%lld of %lld nodes healthy; %lld of %lld actors active (%.*s %%)\n\n", ask_number(p, "healthy_nodes"),
 	       ask_number(p, "total_nodes"), ask_number(p, "total_actors_active"), ask_number(p, "total_capacity"),
-	       json_number_value(json_object_get(p, "utilization_percent")));
+	       (int)percent.len, percent.len ? percent.at : "");
 	printf("%-24s %-12s %12s %12s  %s\n", "NODE", "STATUS", "ACTIVE", "CAPACITY", "LAST HEARTBEAT");
-	json_array_foreach(nodes, i, n)
-		printf("%-24s %-12s %12lld %12lld  %s\n", ask_shown(id, sizeof id, ask_text(n, "node_id")),
-		       ask_shown(status, sizeof status, ask_text(n, "status")), ask_number(n, "actors_active"),
-		       ask_number(n, "actors_capacity"), ask_shown(at, sizeof at, ask_text(n, "last_heartbeat")));
+	while (nodes.len && noh_json_next(nodes, &walk, NULL, &n)) {
+		ask_text(n, "node_id", id, sizeof id);
+		ask_text(n, "status", status, sizeof status);
+		ask_text(n, "last_heartbeat", at, sizeof at);
+		printf("%-24s %-12s %12lld %12lld  %s\n", id, status, ask_number(n, "actors_active"), ask_number(n, "actors_capacity"), at);
+	}
 }
 
 int pool_main(int argc, char **argv)
 {
 	struct words w;
 	struct client c;
-	json_t *answer = NULL;
+	struct answer a = { .text = NULL };
 	int code;
 
 	if (!words_read(&w, "pool", argc, argv, &code))
 		return code;
 	if (ask_open(&c, &w, &code))
-		code = words_count(&w, 0, 0, "") ? ask(&c, &w, "/actor/pool/status", "", json_object(), &answer) : CLI_USAGE;
-	if (answer && !ask_printed(&w))
-		show_pool(answer);
-	json_decref(answer);
+		code = words_count(&w, 0, 0, "") ? ask(&c, &w, "/actor/pool/status", "", "{}", &a) : CLI_USAGE;
+	if (a.text && !ask_printed(&w))
+		show_pool(a.json);
+	answer_free(&a);
 	words_free(&w);
 	return code;
 }

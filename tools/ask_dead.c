@@ -7,73 +7,89 @@
 
 /* ── list, show ── */
 
-static json_t *page(const struct words *w)
+/* cursor NULL: as the words say. */
+static bool page(struct ask_body *b, const struct words *w, const char *cursor)
 {
-	json_t *body = ask_page(w);
+	ask_begin(b);
+	if (cursor) {
+		noh_json_put_uint(&b->out, "limit", 100);
+		ask_put(b, "cursor", *cursor ? cursor : NULL);
+	} else if (!ask_page(b, w)) {
+		return false;
+	}
+	ask_put(b, "actor_address", words_text(w, "actor"));
+	return ask_end(b, w) != NULL;
+}
 
-	if (body && words_flag(w, "actor"))
-		json_object_set_new(body, "actor_address", json_string(words_text(w, "actor")));
-	return body;
+static void show_list(const struct words *w, noh_json answer)
+{
+	noh_json dead = ask_member(answer, "dead"), d;
+	noh_json_walk walk = { NULL };
+	char id[64], at[64], address[300], kind[80], reason[300];
+
+	if (ask_items(dead) == 0) {
+		printf("none\n");
+		return;
+	}
+	printf("%-22s %-25s %-30s %-12s %9s  %s\n", "ID", "SET ASIDE", "ACTOR", "KIND", "BYTES", "WHY");
+	while (dead.len && noh_json_next(dead, &walk, NULL, &d)) {
+		ask_text(d, "id", id, sizeof id);
+		ask_text(d, "at", at, sizeof at);
+		ask_text(d, "actor_address", address, sizeof address);
+		if (!*ask_text(d, "message_type", kind, sizeof kind))
+			snprintf(kind, sizeof kind, "%lld", ask_number(d, "kind"));
+		printf("%-22s %-25s %-30s %-12s %9lld  %s\n", id, at, address, kind, ask_number(d, "size"),
+		       ask_text(d, "reason", reason, sizeof reason));
+	}
+	ask_more(w, answer);
 }
 
 static int list(const struct client *c, const struct words *w)
 {
-	char id[64], at[64], address[300], kind[80], reason[300];
-	json_t *answer = NULL, *body = words_count(w, 0, 0, "") ? page(w) : NULL, *d;
-	size_t i;
+	struct answer a = { .text = NULL };
+	struct ask_body b;
 
-	if (!body)
+	if (!words_count(w, 0, 0, "") || !page(&b, w, NULL))
 		return CLI_USAGE;
-	int code = ask(c, w, "/admin/dead/list", "", body, &answer);
+	int code = ask(c, w, "/admin/dead/list", "", b.text, &a);
 
-	if (answer && !ask_printed(w)) {
-		if (json_array_size(json_object_get(answer, "dead")) == 0)
-			printf("none\n");
-		else
-			printf("%-22s %-25s %-30s %-12s %9s  %s\n", "ID", "SET ASIDE", "ACTOR", "KIND", "BYTES", "WHY");
-		json_array_foreach(json_object_get(answer, "dead"), i, d)
-			printf("%-22s %-25s %-30s %-12s %9lld  %s\n", ask_shown(id, sizeof id, ask_text(d, "id")),
-			       ask_shown(at, sizeof at, ask_text(d, "at")), ask_shown(address, sizeof address, ask_text(d, "actor_address")),
-			       ask_shown(kind, sizeof kind, ask_text(d, "message_type")), ask_number(d, "size"),
-			       ask_shown(reason, sizeof reason, ask_text(d, "reason")));
-		ask_more(w, answer);
-	}
-	json_decref(answer);
+	if (a.text && !ask_printed(w))
+		show_list(w, a.json);
+	answer_free(&a);
 	return code;
+}
+
+static int one(const struct client *c, const struct words *w, const char *path, const char *id, struct answer *a)
+{
+	struct ask_body b;
+
+	ask_begin(&b);
+	ask_put(&b, "id", id);
+	return ask_end(&b, w) ? ask(c, w, path, "", b.text, a) : CLI_USAGE;
 }
 
 static int show(const struct client *c, const struct words *w)
 {
 	static const char *const fields[][2] = { { "id", "id" }, { "set aside", "at" }, { "actor", "actor_address" },
-						 { "kind", "message_type" }, { "why", "reason" }, { "text", "body_text" },
-						 { "base64", "body_base64" } };
-	json_t *answer = NULL;
-	char text[4096];
+						 { "kind", "message_type" }, { "why", "reason" }, { "base64", "body_base64" } };
+	struct answer a = { .text = NULL };
+	static char text[1 << 21];
 
 	if (!words_count(w, 1, 1, "the message's id is"))
 		return CLI_USAGE;
-	int code = ask(c, w, "/admin/dead/show", "", json_pack("{ss}", "id", w->plain[0]), &answer);
+	int code = one(c, w, "/admin/dead/show", w->plain[0], &a);
 
-	if (answer && !ask_printed(w)) {
+	if (a.text && !ask_printed(w)) {
 		for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++)
-			if (*ask_text(answer, fields[i][1]))
-				printf("%-10s %s\n", fields[i][0], ask_shown(text, sizeof text, ask_text(answer, fields[i][1])));
-		printf("%-10s %lld\n", "bytes", ask_number(answer, "size"));
+			if (*ask_text(a.json, fields[i][1], text, sizeof text))
+				printf("%-10s %s\n", fields[i][0], text);
+		printf("%-10s %lld\n", "bytes", ask_number(a.json, "size"));
 	}
-	json_decref(answer);
+	answer_free(&a);
 	return code;
 }
 
 /* ── redrive, purge ── */
-
-static int one(const struct client *c, const struct words *w, const char *path, const char *id)
-{
-	json_t *answer = NULL;
-	int code = ask(c, w, path, "", json_pack("{ss}", "id", id), &answer);
-
-	json_decref(answer);
-	return code;
-}
 
 static void progress(const struct words *w, uint64_t done, bool last)
 {
@@ -83,38 +99,55 @@ static void progress(const struct words *w, uint64_t done, bool last)
 	fflush(stderr);
 }
 
-/* Page after page from the beginning: those that are done are not there any more. What fails stays, so the next page
- * begins behind it. */
+static int change_one(const struct client *c, const struct words *w, const char *path, const char *id)
+{
+	struct answer a = { .text = NULL };
+	int code = one(c, w, path, id, &a);
+
+	answer_free(&a);
+	return code;
+}
+
+/* A page of ids; *cursor: where to go on, "" at the end. */
+static int change_page(const struct client *c, const struct words *w, const char *path, char *cursor, uint64_t *done)
+{
+	struct words quiet = *w;
+	struct answer a = { .text = NULL };
+	noh_json_walk walk = { NULL };
+	noh_json dead, d;
+	struct ask_body b;
+	char id[64];
+	int code, worst = CLI_FINE;
+
+	if (!page(&b, w, cursor))
+		return CLI_USAGE;
+	quiet.given_count = 0;                   /* its pages are not the answer to --json */
+	code = ask(c, &quiet, "/admin/dead/list", "", b.text, &a);
+	if (code != CLI_FINE)
+		return code;
+	dead = ask_member(a.json, "dead");
+	while (dead.len && noh_json_next(dead, &walk, NULL, &d)) {
+		code = change_one(c, w, path, ask_text(d, "id", id, sizeof id));
+		*done += code == CLI_FINE;
+		progress(w, *done, false);
+		if (code != CLI_FINE && code != CLI_NOT_FOUND)
+			worst = code;
+	}
+	ask_text(a.json, "next_cursor", cursor, NOH_CURSOR);
+	answer_free(&a);
+	return worst;
+}
+
+/* What fails stays, and is passed over; a server that is not there ends it. */
 static int all(const struct client *c, const struct words *w, const char *path, uint64_t *done)
 {
-	json_t *body = page(w), *answer = NULL, *d;
-	int worst = CLI_FINE;
-	size_t i;
+	char cursor[NOH_CURSOR] = "";
+	int worst = CLI_FINE, code;
 
-	while (body) {
-		struct words quiet = *w;
-		int code;
-
-		quiet.given_count = 0;                   /* its pages are not the answer to --json */
-		code = ask(c, &quiet, "/admin/dead/list", "", body, &answer);
-		body = NULL;
-		if (code != CLI_FINE)
-			return code;
-		json_array_foreach(json_object_get(answer, "dead"), i, d) {
-			code = one(c, w, path, ask_text(d, "id"));
-			*done += code == CLI_FINE;
-			progress(w, *done, false);
-			if (code != CLI_FINE && code != CLI_NOT_FOUND)
-				worst = code;
-		}
-		if (*ask_text(answer, "next_cursor") && (body = page(w)) != NULL)
-			json_object_set(body, "cursor", json_object_get(answer, "next_cursor"));
-		json_decref(answer);
-		if (worst == CLI_TEMPORARY || worst == CLI_TIMEOUT) {
-			json_decref(body);
-			break;
-		}
-	}
+	do {
+		code = change_page(c, w, path, cursor, done);
+		worst = code > worst ? code : worst;
+	} while (*cursor && code != CLI_TEMPORARY && code != CLI_TIMEOUT);
 	return worst;
 }
 
@@ -147,7 +180,7 @@ static int change(const struct client *c, const struct words *w, const char *pat
 		worst = all(c, w, path, &done);
 	}
 	for (unsigned i = 0; i < w->count; i++) {
-		int code = one(c, w, path, w->plain[i]);
+		int code = change_one(c, w, path, w->plain[i]);
 
 		done += code == CLI_FINE;
 		worst = code > worst ? code : worst;

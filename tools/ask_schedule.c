@@ -3,67 +3,70 @@
 
 #include <string.h>
 
-static void show(const struct words *w, const json_t *answer)
+static void show(const struct words *w, noh_json answer)
 {
-	const json_t *timers = json_object_get(answer, "timers"), *t;
+	noh_json timers = ask_member(answer, "timers"), t;
+	noh_json_walk walk = { NULL };
 	char address[300], kind[80], at[64], period[32];
-	size_t i;
 
-	if (json_array_size(timers) == 0 && !*ask_text(answer, "next_cursor")) {
+	if (ask_items(timers) == 0 && !*ask_text(answer, "next_cursor", at, sizeof at)) {
 		printf("nothing is scheduled\n");
 		return;
 	}
 	printf("%-26s %-40s %-16s %s\n", "DUE", "ACTOR", "KIND", "EVERY");
-	json_array_foreach(timers, i, t) {
+	while (timers.len && noh_json_next(timers, &walk, NULL, &t)) {
 		long long every = ask_number(t, "period_ms");
 
 		settings_write(period, sizeof period, every > 0 ? (uint64_t)every : 0, SETTING_DURATION);
-		printf("%-26s %-40s %-16s %s\n", ask_shown(at, sizeof at, ask_text(t, "due_at")),
-		       ask_shown(address, sizeof address, ask_text(t, "actor_address")),
-		       ask_shown(kind, sizeof kind, ask_text(t, "message_type")), every > 0 ? period : "once");
+		ask_text(t, "due_at", at, sizeof at);
+		ask_text(t, "actor_address", address, sizeof address);
+		if (!*ask_text(t, "message_type", kind, sizeof kind))
+			snprintf(kind, sizeof kind, "%lld", ask_number(t, "kind"));
+		printf("%-26s %-40s %-16s %s\n", at, address, kind, every > 0 ? period : "once");
 	}
 	ask_more(w, answer);
 }
 
 static int list(const struct client *c, const struct words *w)
 {
-	const char *type = words_text(w, "type"), *actor = words_text(w, "actor");
-	json_t *answer = NULL, *body;
+	struct answer a = { .text = NULL };
+	struct ask_body b;
 
 	if (!words_count(w, 0, 0, ""))
 		return CLI_USAGE;
-	if (type && actor)
+	if (words_flag(w, "type") && words_flag(w, "actor"))
 		return words_wrong(w, "--type or --actor, not both");
-	body = ask_page(w);
-	if (!body)
+	ask_begin(&b);
+	if (!ask_page(&b, w))
 		return CLI_USAGE;
-	if (type)
-		json_object_set_new(body, "actor_type", json_string(type));
-	if (actor)
-		json_object_set_new(body, "actor_address", json_string(actor));
-	int code = ask(c, w, "/admin/schedule/list", "", body, &answer);
+	ask_put(&b, "actor_type", words_text(w, "type"));
+	ask_put(&b, "actor_address", words_text(w, "actor"));
+	int code = ask_end(&b, w) ? ask(c, w, "/admin/schedule/list", "", b.text, &a) : CLI_USAGE;
 
-	if (answer && !ask_printed(w))
-		show(w, answer);
-	json_decref(answer);
+	if (a.text && !ask_printed(w))
+		show(w, a.json);
+	answer_free(&a);
 	return code;
 }
 
 static int cancel(const struct client *c, const struct words *w)
 {
-	json_t *answer = NULL;
+	struct answer a = { .text = NULL };
+	struct ask_body b;
 
 	if (!words_count(w, 2, 2, w->count ? "the timer's kind is" : "address and kind are"))
 		return CLI_USAGE;
-	int code = ask(c, w, "/admin/schedule/cancel", "",
-		       json_pack("{ssss}", "actor_address", w->plain[0], "message_type", w->plain[1]), &answer);
+	ask_begin(&b);
+	ask_put(&b, "actor_address", w->plain[0]);
+	ask_put(&b, "message_type", w->plain[1]);
+	int code = ask_end(&b, w) ? ask(c, w, "/admin/schedule/cancel", "", b.text, &a) : CLI_USAGE;
 
-	if (answer && !ask_bool(answer, "was_scheduled"))
+	if (a.text && !ask_bool(a.json, "was_scheduled"))
 		code = words_failed(w, CLI_NOT_FOUND, "%.255s has no timer of the kind %.60s; noh schedule list --actor %.255s lists them",
 				    w->plain[0], w->plain[1], w->plain[0]);
-	else if (answer && !ask_printed(w))
+	else if (a.text && !ask_printed(w))
 		printf("cancelled\n");
-	json_decref(answer);
+	answer_free(&a);
 	return code;
 }
 

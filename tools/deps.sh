@@ -63,7 +63,6 @@ look() {
 		check liblmdb-dev      lmdb-devel         lmdb            has_library lmdb lmdb.h
 		check libxxhash-dev    xxhash-devel       xxhash          has_library libxxhash xxhash.h
 		check libssl-dev       openssl-devel      openssl         has_library libcrypto openssl/sha.h
-		check libjansson-dev   jansson-devel      jansson         has_library jansson jansson.h
 	else
 		command -v clang >/dev/null && clang=clang
 		check g++              gcc-c++            gcc             has_command g++

@@ -197,6 +197,7 @@ static int start_listening(struct server *s)
 		.durability = strcmp(settings_text(set, SET_DURABILITY), "memory") == 0 ? NOH_MEMORY : NOH_DISK,
 		.may_shutdown = settings_number(set, SET_SHUTDOWN),
 		.on_shutdown = on_shutdown,
+		.node_id = s->node_id,
 		.info = s->info,
 		.user = s,
 	};

@@ -263,47 +263,75 @@ static void draw(struct top *t)
 
 /* ── for programs ── */
 
-static void number_or_null(json_t *to, const char *name, double value)
+/* Below zero, or none: null. */
+static void put_number(noh_json_out *o, const char *name, double value)
 {
-	json_object_set_new(to, name, value < 0 ? json_null() : json_real(value));
+	char text[48];
+
+	if (!(value >= 0) || isinf(value))
+		noh_json_put_null(o, name);
+	else
+		noh_json_put_raw(o, name, text, (size_t)snprintf(text, sizeof text, "%.9g", value));
 }
 
-static void print_json(struct top *t)
+static void put_worker(noh_json_out *o, const struct top *t, const char *worker)
+{
+	noh_json_open(o, NULL, '{');
+	noh_json_put_text(o, "worker", worker, strlen(worker));
+	put_number(o, "turns_per_second", rate(t, turns_of(t), "worker", worker));
+	put_number(o, "busy", busy(t, worker));
+	put_number(o, "steals_per_second", rate(t, "noh_scheduler_steals_total", "worker", worker));
+	noh_json_close(o, '}');
+}
+
+static void put_type(noh_json_out *o, const struct top *t, const char *type)
+{
+	noh_json_open(o, NULL, '{');
+	noh_json_put_text(o, "type", type, strlen(type));
+	put_number(o, "actors_active", value_of(t, "noh_actors_active", "type", type));
+	put_number(o, "messages_per_second", rate(t, "noh_messages_processed_total", "type", type));
+	put_number(o, "mailbox_depth", depth(t, type));
+	put_number(o, "turn_p50_seconds", quantile(t, type, 0.5));
+	put_number(o, "turn_p99_seconds", quantile(t, type, 0.99));
+	noh_json_close(o, '}');
+}
+
+static void write_json(noh_json_out *o, const struct top *t)
 {
 	const char *names[ROWS_MAX];
-	json_t *root = json_object(), *workers = json_array(), *types = json_array();
 	size_t n = scrape_values(&t->now, turns_of(t), "worker", names, ROWS_MAX);
 
-	json_object_set_new(root, "server", json_string(t->client.where));
-	json_object_set_new(root, "seconds", json_real(seconds(t)));
-	json_object_set_new(root, "requests_per_second", json_real(rate(t, "noh_requests_total", NULL, NULL)));
-	json_object_set_new(root, "durable_lag_seconds", json_real(value_of(t, "noh_durable_lag_seconds", NULL, NULL)));
-	json_object_set_new(root, "dead_letters", json_real(value_of(t, "noh_dead_letters", NULL, NULL)));
-	json_object_set_new(root, "connections", json_real(value_of(t, "noh_connections", NULL, NULL)));
+	noh_json_open(o, NULL, '{');
+	noh_json_put_text(o, "server", t->client.where, strlen(t->client.where));
+	put_number(o, "seconds", seconds(t));
+	put_number(o, "requests_per_second", rate(t, "noh_requests_total", NULL, NULL));
+	put_number(o, "durable_lag_seconds", value_of(t, "noh_durable_lag_seconds", NULL, NULL));
+	put_number(o, "dead_letters", value_of(t, "noh_dead_letters", NULL, NULL));
+	put_number(o, "connections", value_of(t, "noh_connections", NULL, NULL));
+	noh_json_open(o, "workers", '[');
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(workers, json_pack("{sssfsfsf}", "worker", names[i], "turns_per_second",
-							 rate(t, turns_of(t), "worker", names[i]), "busy", busy(t, names[i]),
-							 "steals_per_second",
-							 rate(t, "noh_scheduler_steals_total", "worker", names[i])));
+		put_worker(o, t, names[i]);
+	noh_json_close(o, ']');
 	n = scrape_values(&t->now, "noh_actors_active", "type", names, ROWS_MAX);
-	for (size_t i = 0; i < n; i++) {
-		json_t *type = json_pack("{sssfsfsf}", "type", names[i], "actors_active",
-					 value_of(t, "noh_actors_active", "type", names[i]), "messages_per_second",
-					 rate(t, "noh_messages_processed_total", "type", names[i]), "mailbox_depth", depth(t, names[i]));
+	noh_json_open(o, "types", '[');
+	for (size_t i = 0; i < n; i++)
+		put_type(o, t, names[i]);
+	noh_json_close(o, ']');
+	noh_json_close(o, '}');
+}
 
-		number_or_null(type, "turn_p50_seconds", quantile(t, names[i], 0.5));
-		number_or_null(type, "turn_p99_seconds", quantile(t, names[i], 0.99));
-		json_array_append_new(types, type);
+static void print_json(const struct top *t)
+{
+	noh_json_out counted = { .at = NULL }, all;
+
+	write_json(&counted, t);
+	all = (noh_json_out){ .at = malloc(counted.len), .room = counted.len };
+	if (all.at) {
+		write_json(&all, t);
+		printf("%.*s\n", (int)all.len, all.at);
 	}
-	json_object_set_new(root, "workers", workers);
-	json_object_set_new(root, "types", types);
-	char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
-
-	if (text)
-		printf("%s\n", text);
 	fflush(stdout);
-	free(text);
-	json_decref(root);
+	free(all.at);
 }
 
 /* ── the terminal ── */

@@ -104,7 +104,7 @@ const struct verb verbs[] = {
 		      "  noh status counter:hits --json" },
 	{ .name = "list", .about = "actors, active or stored", .main = list_main, .words = "[--type TYPE] [--all]", .remote = true,
 	  .options = OPTIONS({ "type", "TYPE", "of this type only" }, { "all", NULL, "the stored ones as well" },
-			     { "limit", "N", "how many; 100" }, { "cursor", "CURSOR", "go on where the last list ended" }),
+			     { "limit", "N", "how many, at most 1000; 100" }, { "cursor", "CURSOR", "go on where the last list ended" }),
 	  .text = "Needs the role developer. If there are more, the last line says how to go on.",
 	  .examples = "  noh list\n"
 		      "  noh list --type counter --all --limit 1000" },
@@ -129,7 +129,7 @@ const struct verb verbs[] = {
 	  .actions = ACTIONS({ "list", "[--type TYPE | --actor TYPE:ID]", "what is due, the soonest first" },
 			     { "cancel", "TYPE:ID KIND", "takes one timer of an actor away, on disk when this returns" }),
 	  .options = OPTIONS({ "type", "TYPE", "of actors of this type only" }, { "actor", "TYPE:ID", "of this actor only" },
-			     { "limit", "N", "how many; 100" }, { "cursor", "CURSOR", "go on where the last list ended" }),
+			     { "limit", "N", "how many, at most 1000; 100" }, { "cursor", "CURSOR", "go on where the last list ended" }),
 	  .text = "Needs the role developer; cancel needs admin. An actor may count on its timers: know what you cancel.",
 	  .examples = "  noh schedule list --type inventory\n"
 		      "  noh schedule cancel inventory:shoes expire",
@@ -140,7 +140,7 @@ const struct verb verbs[] = {
 			     { "show", "ID", "one of them, with its body" },
 			     { "redrive", "ID... | --all", "back to its actor: exactly once, however often you ask" },
 			     { "purge", "ID... | --all", "forget them for good" }),
-	  .options = OPTIONS({ "actor", "TYPE:ID", "for this actor only" }, { "limit", "N", "how many; 100" },
+	  .options = OPTIONS({ "actor", "TYPE:ID", "for this actor only" }, { "limit", "N", "how many, at most 1000; 100" },
 			     { "cursor", "CURSOR", "go on where the last list ended" }, { "all", NULL, "all of them (of --actor, if given)" },
 			     { "yes", NULL, "with purge --all: do not ask" }),
 	  .text = "A message that was being handled each time the process ended (three times) is set aside with everything it\n"

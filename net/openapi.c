@@ -1,0 +1,359 @@
+/* net/openapi.c - /openapi.json: what this server answers to, as OpenAPI 3.0.
+ *
+ * Paths, methods and roles come from the table of routes, requests from that of the forms, problems from that of
+ * statuses: what is served and what is told are the same. Only the responses' shapes are written down here, beside each
+ * other, as they are in rest_*.c.
+ */
+#include "net/rest.h"
+
+#include "core/mem.h"
+#include "net/session.h"
+#include "net/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ── words ── */
+
+static void text(noh_json_out *o, const char *name, const char *value)
+{
+	noh_json_put_text(o, name, value, strlen(value));
+}
+
+static void open(noh_json_out *o, const char *name)
+{
+	noh_json_open(o, name, '{');
+}
+
+static void close(noh_json_out *o)
+{
+	noh_json_close(o, '}');
+}
+
+static void reference(noh_json_out *o, const char *kind, const char *name)
+{
+	char at[96];
+
+	snprintf(at, sizeof at, "#/components/%s/%s", kind, name);
+	text(o, "$ref", at);
+}
+
+static const char *role_name(int role)
+{
+	return role == NOH_ADMIN ? "admin" : role == NOH_DEVELOPER ? "developer" : "user";
+}
+
+/* ── requests ── */
+
+static void put_field(noh_json_out *o, const noh_json_field *f, const struct rest_field_text *t)
+{
+	open(o, f->name);
+	switch (f->type) {
+	case NOH_JSON_INT:
+		text(o, "type", "integer");
+		text(o, "format", "int64");
+		noh_json_put_int(o, "minimum", f->least);
+		noh_json_put_int(o, "maximum", f->most);
+		noh_json_put_int(o, "default", f->preset);
+		break;
+	case NOH_JSON_BOOL:
+		text(o, "type", "boolean");
+		noh_json_put_bool(o, "default", f->preset);
+		break;
+	case NOH_JSON_OBJECT:
+		text(o, "type", "object");
+		noh_json_put_bool(o, "additionalProperties", true);
+		break;
+	default:
+		text(o, "type", "string");
+		noh_json_put_int(o, "minLength", f->least);
+		noh_json_put_int(o, "maxLength", f->most);
+	}
+	text(o, "description", t->text);
+	if (t->example)
+		noh_json_put_raw(o, "example", t->example, strlen(t->example));
+	close(o);
+}
+
+static void put_request_schema(noh_json_out *o, const struct rest_form *f)
+{
+	bool required = false;
+
+	open(o, f->schema);
+	text(o, "type", "object");
+	noh_json_put_bool(o, "additionalProperties", false);
+	open(o, "properties");
+	for (uint32_t i = 0; i < f->count; i++) {
+		put_field(o, &f->fields[i], &f->texts[i]);
+		required |= f->fields[i].required;
+	}
+	close(o);
+	if (required) {
+		noh_json_open(o, "required", '[');
+		for (uint32_t i = 0; i < f->count; i++)
+			if (f->fields[i].required)
+				text(o, NULL, f->fields[i].name);
+		noh_json_close(o, ']');
+	}
+	close(o);
+}
+
+/* ── responses ── */
+
+struct shape { const char *name, *json; };
+
+#define STRING "{\"type\":\"string\"}"
+#define BOOLEAN "{\"type\":\"boolean\"}"
+#define COUNT "{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0}"
+#define ADDRESS "{\"type\":\"string\",\"description\":\"Actor address in format {type}:{id}\"," \
+	"\"example\":\"npc-brain:character-abc123\"}"
+#define TIME(text) "{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"" text "\"}"
+#define TIME_OR_NULL(text) "{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"" text "\"}"
+#define HEALTH "{\"type\":\"string\",\"enum\":[\"healthy\",\"degraded\",\"unavailable\"]}"
+
+#define PAGE_END "\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":\"For the next page; null: this was the " \
+	"last\"},\"complete\":{\"type\":\"boolean\",\"description\":\"false: what happened in the last seconds may be missing\"}"
+
+static const struct shape shapes[] = {
+	{ "SendToActorResponse",
+	  "{\"type\":\"object\",\"required\":[\"accepted\",\"actor_node\"],\"properties\":{\"accepted\":" BOOLEAN
+	  ",\"actor_node\":{\"type\":\"string\",\"description\":\"Node handling this actor\"}}}" },
+	{ "InvokeActorResponse",
+	  "{\"type\":\"object\",\"required\":[\"response\"],\"properties\":{\"response\":{\"type\":\"object\","
+	  "\"additionalProperties\":true,\"description\":\"Actor's response payload\"}}}" },
+	{ "ActivateActorResponse",
+	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"node_id\",\"already_active\",\"activated_at\"],\"properties\":{"
+	  "\"actor_address\":" ADDRESS ",\"node_id\":" STRING ",\"already_active\":" BOOLEAN
+	  ",\"activated_at\":" TIME_OR_NULL("When it was activated; null: not known") "}}" },
+	{ "DeactivateActorResponse",
+	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"was_active\",\"messages_drained\"],\"properties\":{"
+	  "\"actor_address\":" ADDRESS ",\"was_active\":" BOOLEAN ",\"messages_drained\":" COUNT "}}" },
+	{ "ActorStatus",
+	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"is_active\",\"node_id\",\"activated_at\",\"last_message_at\","
+	  "\"messages_processed\",\"mailbox_size\"],\"properties\":{\"actor_address\":" ADDRESS ",\"is_active\":" BOOLEAN
+	  ",\"node_id\":" STRING ",\"activated_at\":" TIME_OR_NULL("To 100 ms; null: it is not active")
+	  ",\"last_message_at\":" TIME_OR_NULL("When it last did something, to 100 ms; null: it is not active")
+	  ",\"messages_processed\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true,\"description\":\"Always null: not "
+	  "counted by actor; /metrics counts them by type\"},\"mailbox_size\":" COUNT
+	  ",\"exists\":{\"type\":\"boolean\",\"description\":\"Something of it is kept\"}}}" },
+	{ "ListActorsResponse",
+	  "{\"type\":\"object\",\"required\":[\"actors\",\"next_cursor\"],\"properties\":{\"actors\":{\"type\":\"array\",\"items\":{"
+	  "\"$ref\":\"#/components/schemas/ActorStatus\"}},\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":"
+	  "\"For the next page; null: this was the last\"}}}" },
+	{ "ActorPoolStatus",
+	  "{\"type\":\"object\",\"required\":[\"total_nodes\",\"healthy_nodes\",\"total_actors_active\",\"total_capacity\","
+	  "\"utilization_percent\",\"nodes\"],\"properties\":{\"total_nodes\":" COUNT ",\"healthy_nodes\":" COUNT
+	  ",\"total_actors_active\":" COUNT ",\"total_capacity\":" COUNT
+	  ",\"utilization_percent\":{\"type\":\"number\",\"format\":\"float\",\"minimum\":0,\"maximum\":100},\"nodes\":{\"type\":"
+	  "\"array\",\"items\":{\"$ref\":\"#/components/schemas/ActorNodeStatus\"}}}}" },
+	{ "ActorNodeStatus",
+	  "{\"type\":\"object\",\"required\":[\"node_id\",\"status\",\"actors_active\",\"actors_capacity\",\"last_heartbeat\"],"
+	  "\"properties\":{\"node_id\":" STRING ",\"status\":" HEALTH ",\"actors_active\":" COUNT ",\"actors_capacity\":" COUNT
+	  ",\"last_heartbeat\":" TIME("When it last showed up")
+	  ",\"shards\":{\"type\":\"array\",\"description\":\"Its workers\",\"items\":{\"type\":\"object\",\"properties\":{"
+	  "\"worker\":" COUNT ",\"status\":" HEALTH ",\"last_heartbeat\":" TIME("When it last showed up") "}}}}}" },
+	{ "ListDeadResponse",
+	  "{\"type\":\"object\",\"required\":[\"dead\",\"next_cursor\",\"complete\"],\"properties\":{\"dead\":{\"type\":\"array\",\"items\":{"
+	  "\"$ref\":\"#/components/schemas/DeadMessage\"}}," PAGE_END "}}" },
+	{ "DeadMessage",
+	  "{\"type\":\"object\",\"required\":[\"id\",\"at\",\"actor_address\",\"message_type\",\"kind\",\"reason\",\"size\"],"
+	  "\"properties\":{\"id\":" STRING ",\"at\":" TIME("When it was set aside") ",\"actor_address\":" ADDRESS
+	  ",\"message_type\":" STRING ",\"kind\":" COUNT ",\"reason\":" STRING ",\"size\":" COUNT ",\"body_base64\":" STRING "}}" },
+	{ "RedriveDeadResponse",
+	  "{\"type\":\"object\",\"required\":[\"id\",\"redriven\"],\"properties\":{\"id\":" STRING ",\"redriven\":" BOOLEAN "}}" },
+	{ "PurgeDeadResponse",
+	  "{\"type\":\"object\",\"required\":[\"id\",\"purged\"],\"properties\":{\"id\":" STRING ",\"purged\":" BOOLEAN "}}" },
+	{ "ListSchedulesResponse",
+	  "{\"type\":\"object\",\"required\":[\"timers\",\"next_cursor\",\"complete\"],\"properties\":{\"timers\":{\"type\":\"array\","
+	  "\"items\":{\"type\":\"object\",\"required\":[\"actor_address\",\"message_type\",\"kind\",\"due_at\",\"period_ms\"],"
+	  "\"properties\":{\"actor_address\":" ADDRESS ",\"message_type\":" STRING ",\"kind\":" COUNT
+	  ",\"due_at\":" TIME("When it fires next") ",\"period_ms\":" COUNT "}}}," PAGE_END "}}" },
+	{ "CancelScheduleResponse",
+	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"message_type\",\"was_scheduled\"],\"properties\":{\"actor_address\":" ADDRESS
+	  ",\"message_type\":" STRING ",\"was_scheduled\":" BOOLEAN "}}" },
+};
+
+static void put_problem_schema(noh_json_out *o)
+{
+	open(o, "Problem");
+	text(o, "type", "object");
+	text(o, "description", "RFC 9457");
+	noh_json_put_raw(o, "required", "[\"title\",\"status\",\"detail\",\"code\"]", strlen("[\"title\",\"status\",\"detail\",\"code\"]"));
+	open(o, "properties");
+	noh_json_put_raw(o, "type", STRING, strlen(STRING));
+	noh_json_put_raw(o, "title", STRING, strlen(STRING));
+	noh_json_put_raw(o, "status", COUNT, strlen(COUNT));
+	open(o, "detail");
+	text(o, "type", "string");
+	text(o, "description", "What happened, to what, and what to do");
+	close(o);
+	open(o, "code");
+	text(o, "type", "string");
+	text(o, "description", "Stable; of what an actor could not answer:");
+	noh_json_open(o, "x-codes", '[');
+	for (uint32_t i = 0; i < status_total(); i++) {
+		open(o, NULL);
+		text(o, "code", status_row(i)->name);
+		noh_json_put_uint(o, "status", status_row(i)->http);
+		text(o, "meaning", status_row(i)->text);
+		close(o);
+	}
+	noh_json_close(o, ']');
+	close(o);
+	noh_json_put_raw(o, "accepted", BOOLEAN, strlen(BOOLEAN));
+	noh_json_put_raw(o, "actor_node", STRING, strlen(STRING));
+	open(o, "response");
+	text(o, "type", "object");
+	text(o, "description", "Of a refusal: what the actor said");
+	close(o);
+	close(o);
+	close(o);
+}
+
+/* ── paths ── */
+
+static const struct rest_form *form_of(const struct http_route *r)
+{
+	for (uint32_t i = 0; i < FORMS; i++)
+		if (strcmp(rest_forms[i].path, r->path) == 0)
+			return &rest_forms[i];
+	return NULL;
+}
+
+static void put_content(noh_json_out *o, const char *type, const char *schema)
+{
+	open(o, "content");
+	open(o, type);
+	open(o, "schema");
+	reference(o, "schemas", schema);
+	close(o);
+	close(o);
+	close(o);
+}
+
+static void put_response(noh_json_out *o, const char *status, const char *what, const char *schema, bool problem)
+{
+	open(o, status);
+	text(o, "description", what);
+	if (schema)
+		put_content(o, problem ? "application/problem+json" : "application/json", schema);
+	close(o);
+}
+
+static void put_responses(noh_json_out *o, const struct http_route *r, const struct rest_form *f)
+{
+	bool asks = f == &rest_forms[FORM_SEND] || f == &rest_forms[FORM_INVOKE];
+
+	open(o, "responses");
+	if (f == &rest_forms[FORM_SEND])
+		put_response(o, "202", "It is accepted", f->response, false);
+	else
+		put_response(o, "200", f == &rest_forms[FORM_INVOKE] ? "The actor's response" : "As asked",
+			     f ? f->response : NULL, false);
+	if (f) {
+		put_response(o, "400", "The body is not JSON, or a header is malformed", "Problem", true);
+		put_response(o, "422", "A field is missing, unknown or out of its range", "Problem", true);
+	}
+	if (f && f != &rest_forms[FORM_LIST] && f != &rest_forms[FORM_POOL])
+		put_response(o, "404", "No such type is registered", "Problem", true);
+	if (asks) {
+		put_response(o, "409", "A request with this Idempotency-Key is still running; or the actor refused", "Problem", true);
+		put_response(o, "429", "The actor's mailbox is full; see Retry-After", "Problem", true);
+		put_response(o, "504", "No answer in time; it may still take effect", "Problem", true);
+	}
+	if (r->role != SESSION_NOBODY) {
+		put_response(o, "401", "Who asks is not known", "Problem", true);
+		put_response(o, "403", "The role does not allow it", "Problem", true);
+	}
+	put_response(o, "default", "Anything else that stands in the way", "Problem", true);
+	close(o);
+}
+
+static void put_idempotency(noh_json_out *o)
+{
+	open(o, NULL);
+	text(o, "name", "Idempotency-Key");
+	text(o, "in", "header");
+	noh_json_put_bool(o, "required", false);
+	text(o, "description", "However often a request with it is sent to this actor, it takes effect once; a repetition gets the "
+	     "stored response, marked Idempotency-Replayed: true. 409 while the first is running, 422 with another message.");
+	noh_json_put_raw(o, "schema", "{\"type\":\"string\",\"minLength\":1,\"maxLength\":255}",
+			 strlen("{\"type\":\"string\",\"minLength\":1,\"maxLength\":255}"));
+	close(o);
+}
+
+/* "GET HEAD" is described as get: HEAD is the same without its body. */
+static void put_path(noh_json_out *o, const struct http_route *r)
+{
+	const struct rest_form *f = form_of(r);
+
+	open(o, r->path);
+	open(o, strstr(r->methods, "POST") ? "post" : "get");
+	text(o, "operationId", r->op);
+	text(o, "summary", f ? f->summary : r->op);
+	noh_json_open(o, "tags", '[');
+	text(o, NULL, !f ? "server" : f >= &rest_forms[FORM_DEAD_LIST] ? "operators" : "actors");
+	noh_json_close(o, ']');
+	if (r->role != SESSION_NOBODY) {
+		noh_json_open(o, "x-permissions", '[');
+		open(o, NULL);
+		text(o, "role", role_name(r->role));
+		close(o);
+		noh_json_close(o, ']');
+		noh_json_put_raw(o, "security", "[{\"bearer\":[]}]", strlen("[{\"bearer\":[]}]"));
+	} else {
+		noh_json_put_raw(o, "security", "[]", 2);
+	}
+	if (f == &rest_forms[FORM_SEND] || f == &rest_forms[FORM_INVOKE]) {
+		noh_json_open(o, "parameters", '[');
+		put_idempotency(o);
+		noh_json_close(o, ']');
+	}
+	if (f) {
+		open(o, "requestBody");
+		noh_json_put_bool(o, "required", true);
+		put_content(o, "application/json", f->schema);
+		close(o);
+	}
+	put_responses(o, r, f);
+	close(o);
+	close(o);
+}
+
+static void write_document(noh_json_out *o, const void *arg)
+{
+	static const char bearer[] = "{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}";
+
+	(void)arg;
+	open(o, NULL);
+	text(o, "openapi", "3.0.3");
+	open(o, "info");
+	text(o, "title", "noh Actor Service API");
+	text(o, "version", "1.0.0");
+	text(o, "description", "Send messages to actors, ask for their answers, and see how they are.");
+	noh_json_put_raw(o, "license", "{\"name\":\"Apache-2.0\",\"url\":\"https://www.apache.org/licenses/LICENSE-2.0\"}",
+			 strlen("{\"name\":\"Apache-2.0\",\"url\":\"https://www.apache.org/licenses/LICENSE-2.0\"}"));
+	close(o);
+	noh_json_put_raw(o, "servers", "[{\"url\":\"http://localhost:5012\"}]", strlen("[{\"url\":\"http://localhost:5012\"}]"));
+	open(o, "paths");
+	for (const struct http_route *r = http_routes; r->path; r++)
+		put_path(o, r);
+	close(o);
+	open(o, "components");
+	noh_json_put_raw(o, "securitySchemes", bearer, sizeof bearer - 1);
+	open(o, "schemas");
+	for (uint32_t i = 0; i < FORMS; i++)
+		put_request_schema(o, &rest_forms[i]);
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+		noh_json_put_raw(o, shapes[i].name, shapes[i].json, strlen(shapes[i].json));
+	put_problem_schema(o);
+	close(o);
+	close(o);
+	close(o);
+}
+
+void rest_openapi(struct call *c, const struct http_request *q)
+{
+	(void)q;
+	rest_reply(call_out(c), 200, "application/json", "", write_document, NULL);
+}

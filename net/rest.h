@@ -1,0 +1,91 @@
+/* net/rest.h - the actor API over HTTP: seven paths, JSON in and out (SPEC 1.5), and the document that describes them.
+ *
+ * rest_form.c   the requests' fields, in one table: what is read and what /openapi.json says are the same
+ * rest_codec.c  messages and answers between JSON and the bytes of a type
+ * rest_send.c   /actor/send, /actor/invoke             rest_life.c   /actor/activate, /actor/deactivate
+ * rest_look.c   /actor/status, /actor/list             rest_pool.c   /actor/pool/status
+ * rest_admin.c  /admin/dead/..., /admin/schedule/...: what operators do
+ * openapi.c    /openapi.json
+ *
+ * Owns     nothing.   Threads  the worker of the connection.
+ */
+#ifndef NOH_NET_REST_H
+#define NOH_NET_REST_H
+
+#include "core/address.h"
+#include "core/json.h"
+#include "net/http.h"
+
+/* ── requests: rest_form.c ── */
+
+enum rest_form_id { FORM_SEND, FORM_INVOKE, FORM_ACTIVATE, FORM_DEACTIVATE, FORM_STATUS, FORM_LIST, FORM_POOL,
+		    FORM_DEAD_LIST, FORM_DEAD_SHOW, FORM_DEAD_REDRIVE, FORM_DEAD_PURGE, FORM_SCHEDULE_LIST, FORM_SCHEDULE_CANCEL, FORMS };
+enum { REST_FIELDS_MAX = 4 };
+enum { SEND_ADDRESS, SEND_TYPE, SEND_MESSAGE, INVOKE_TIMEOUT };
+enum { LIFE_ADDRESS, LIFE_FORCE };
+enum { LIST_TYPE, LIST_ACTIVE, LIST_LIMIT, LIST_CURSOR };
+enum { DEAD_LIMIT, DEAD_CURSOR, DEAD_ADDRESS };
+enum { DEAD_ID };
+enum { SCHEDULE_LIMIT, SCHEDULE_CURSOR, SCHEDULE_ADDRESS, SCHEDULE_TYPE };
+enum { CANCEL_ADDRESS, CANCEL_KIND };
+
+struct rest_form {
+	const char *path, *schema, *response;      /* "/actor/send", names of components                    */
+	const char *summary;
+	const noh_json_field *fields;
+	const struct rest_field_text { const char *text, *example; } *texts;   /* of each field; example: JSON    */
+	uint32_t count;
+};
+extern const struct rest_form rest_forms[FORMS];
+
+/* The body of the request as this form; false: the problem is written (400: not JSON, 422: not this). */
+bool rest_read(struct call *c, const struct http_request *q, enum rest_form_id form, noh_json_got *got);
+
+/* An address and its type; false: the problem is written. */
+struct rest_actor {
+	char            address[ADDRESS_MAX + 1];  /* "type:id"                                             */
+	uint32_t        len;
+	const noh_type *type;
+};
+bool rest_actor(struct call *c, noh_json value, struct rest_actor *actor);
+
+/* The Idempotency-Key, without the quotes it may stand in; len 0: none. False: the problem is written. */
+bool rest_key(struct call *c, const struct http_request *q, struct arg *key);
+
+const char *rest_node(struct call *c);              /* the node's id: as long as the server                  */
+
+/* ── messages and answers: rest_codec.c ── */
+
+#define REST_BODY_INSIDE 512
+struct rest_message {
+	uint32_t    kind;
+	const void *body;
+	uint32_t    len;
+	void       *big;                           /* what mem_free must get; NULL: none                    */
+	size_t      big_len;
+	uint64_t    inside[REST_BODY_INSIDE / 8];
+};
+
+/* NOH_OK, or a code, and noh_why() has the sentence. Then rest_message_free. */
+int  rest_message(noh_box *box, const noh_type *type, noh_json message_type, noh_json message, size_t most,
+		 struct rest_message *m);
+void rest_message_free(struct rest_message *m);
+
+/* The answer as an object, under this name. */
+void rest_put_answer(noh_json_out *o, const char *name, const noh_type *type, uint32_t kind, const struct reply_part *part);
+
+/* ── responses ── */
+
+/* What `write` writes is the whole body; it may be called twice, and must write the same. */
+typedef void rest_write_fn(noh_json_out *o, const void *arg);
+void rest_reply(struct out *o, int status, const char *type, const char *headers, rest_write_fn *write, const void *arg);
+void rest_reply_json(struct out *o, int status, rest_write_fn *write, const void *arg);
+
+/* A part without an answer, or a refusal, as a problem; more: further members, or NULL. */
+void rest_problem(struct out *o, const struct reply_part *part, rest_write_fn *more, const void *arg);
+void rest_problem_of(struct out *o, int code);      /* noh_why() tells */
+
+http_fn rest_send, rest_invoke, rest_activate, rest_deactivate, rest_status, rest_list, rest_pool, rest_openapi;
+http_fn rest_dead_list, rest_dead_show, rest_dead_redrive, rest_dead_purge, rest_schedule_list, rest_schedule_cancel;
+
+#endif

@@ -1,0 +1,194 @@
+/* net/rest_look.c - /actor/status and /actor/list: who is there. Nobody is activated by being looked at. */
+#include "net/rest.h"
+
+#include "core/error.h"
+#include "core/mem.h"
+#include "net/net.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ── one actor ── */
+
+struct seen {
+	const char *address, *node;
+	size_t      len;
+	bool        active, exists;
+	uint32_t    mailbox;
+	uint64_t    now_ms, idle_ms, since_ms;
+};
+
+static void put_when(noh_json_out *o, const char *name, uint64_t ms)
+{
+	if (ms)
+		noh_json_put_time(o, name, (int64_t)ms);
+	else
+		noh_json_put_null(o, name);
+}
+
+/* How many messages one actor has handled nobody counts: that would cost every message. */
+static void put_actor(noh_json_out *o, const struct seen *s)
+{
+	noh_json_open(o, NULL, '{');
+	noh_json_put_text(o, "actor_address", s->address, s->len);
+	noh_json_put_bool(o, "is_active", s->active);
+	noh_json_put_text(o, "node_id", s->node, strlen(s->node));
+	put_when(o, "activated_at", s->active ? s->since_ms : 0);
+	put_when(o, "last_message_at", s->active ? s->now_ms - s->idle_ms : 0);
+	noh_json_put_null(o, "messages_processed");
+	noh_json_put_uint(o, "mailbox_size", s->mailbox);
+	noh_json_put_bool(o, "exists", s->exists);
+	noh_json_close(o, '}');
+}
+
+static void write_actor(noh_json_out *o, const void *arg)
+{
+	put_actor(o, arg);
+}
+
+static bool may_look(struct call *c)
+{
+	c->later = !call_alone(c);       /* what this connection did before is to be seen */
+	return !c->later;
+}
+
+void rest_status(struct call *c, const struct http_request *q)
+{
+	noh_json_got got[REST_FIELDS_MAX];
+	struct rest_actor actor;
+	noh_status status;
+	int rc;
+
+	if (!may_look(c) || !rest_read(c, q, FORM_STATUS, got) || !rest_actor(c, got[LIFE_ADDRESS].value, &actor))
+		return;
+	rc = call_status(c, actor.address, &status);
+	if (rc != NOH_OK) {
+		rest_problem_of(call_out(c), rc);
+		return;
+	}
+	struct seen s = { .address = actor.address, .len = actor.len, .node = rest_node(c), .exists = status.exists,
+			  .active = status.life != NOH_NOT_ACTIVE, .mailbox = status.mailbox_size, .now_ms = c->now_ms,
+			  .idle_ms = status.idle_ms, .since_ms = status.activated_ms };
+
+	rest_reply_json(call_out(c), 200, write_actor, &s);
+}
+
+/* ── all of them ── */
+
+struct listing {
+	struct call *call;
+	const char  *node, *type;                /* type NULL: any                                           */
+	bool         active_only, failed;
+	uint32_t     limit;
+	uint64_t     cursor;
+	struct out   actors;                     /* as JSON, with commas between them                        */
+};
+
+/* A cursor says which listing it is of: "a12" of the active ones, "s12" of all that exist. */
+static bool read_cursor(struct call *c, const noh_json_got *got, struct listing *l)
+{
+	char text[72], kind = 0, more = 0;
+	unsigned long long n = 0;
+
+	if (!got->given)
+		return true;
+	(void)noh_json_text(got->value, text, sizeof text);
+	if (sscanf(text, "%c%20[0-9]%c", &kind, text + 40, &more) == 2 && kind == (l->active_only ? 'a' : 's') &&
+	    sscanf(text + 40, "%llu", &n) == 1 && n != 0) {
+		l->cursor = n;
+		return true;
+	}
+	rest_problem_of(call_out(c), error_set(NOH_EINVAL, "\"cursor\" must be the next_cursor of a page with the same "
+					      "\"active_only\""));
+	return false;
+}
+
+static void add(struct listing *l, const struct seen *s)
+{
+	char text[2048];                         /* an address of 255 bytes has 1530 at most when escaped */
+	noh_json_out o = { .at = text, .room = sizeof text, .comma = l->actors.len != 0 };
+
+	put_actor(&o, s);
+	if (o.len <= o.room)
+		out_bytes(&l->actors, text, o.len);
+	else
+		l->failed = true;
+}
+
+static int list_active(struct listing *l)
+{
+	noh_entry *entries = mem_alloc(l->limit * sizeof *entries);
+	size_t count = l->limit;
+	int rc;
+
+	if (!entries)
+		return error_set(NOH_ENOMEM, "no memory for a page of %u", l->limit);
+	rc = call_list(l->call, l->type, &l->cursor, entries, &count);
+	for (size_t i = 0; rc == NOH_OK && i < count; i++)
+		add(l, &(struct seen){ .address = entries[i].address, .len = strlen(entries[i].address), .node = l->node,
+				       .active = true, .exists = entries[i].exists, .mailbox = entries[i].mailbox_size,
+				       .now_ms = l->call->now_ms, .idle_ms = entries[i].idle_ms,
+				       .since_ms = entries[i].activated_ms });
+	mem_free(entries, l->limit * sizeof *entries);
+	return rc;
+}
+
+static void scan_one(void *user, const noh_scanned *actor)
+{
+	struct listing *l = user;
+	struct seen s = { .address = actor->address, .len = actor->len, .node = l->node, .exists = true,
+			  .now_ms = l->call->now_ms };
+	noh_status status;
+
+	if (actor->active && call_status(l->call, actor->address, &status) == NOH_OK) {
+		s.active = status.life != NOH_NOT_ACTIVE;
+		s.mailbox = status.mailbox_size;
+		s.idle_ms = status.idle_ms;
+		s.since_ms = status.activated_ms;
+	}
+	add(l, &s);
+}
+
+static void write_page(noh_json_out *o, const void *arg)
+{
+	const struct listing *l = arg;
+	char cursor[32];
+
+	noh_json_open(o, NULL, '{');
+	noh_json_open(o, "actors", '[');
+	noh_json_put_raw(o, NULL, l->actors.bytes ? l->actors.bytes : "", l->actors.len);
+	noh_json_close(o, ']');
+	snprintf(cursor, sizeof cursor, "%c%llu", l->active_only ? 'a' : 's', (unsigned long long)l->cursor);
+	if (l->cursor)
+		noh_json_put_text(o, "next_cursor", cursor, strlen(cursor));
+	else
+		noh_json_put_null(o, "next_cursor");
+	noh_json_close(o, '}');
+}
+
+void rest_list(struct call *c, const struct http_request *q)
+{
+	noh_json_got got[REST_FIELDS_MAX];
+	struct listing l = { .call = c, .node = rest_node(c) };
+	char type[TYPE_NAME_MAX + 1];
+	int rc;
+
+	if (!may_look(c) || !rest_read(c, q, FORM_LIST, got))
+		return;
+	l.active_only = got[LIST_ACTIVE].n;
+	l.limit = (uint32_t)got[LIST_LIMIT].n;
+	if (got[LIST_TYPE].given) {
+		(void)noh_json_text(got[LIST_TYPE].value, type, sizeof type);
+		l.type = type;
+	}
+	if (!read_cursor(c, &got[LIST_CURSOR], &l))
+		return;
+	rc = l.active_only ? list_active(&l) : call_scan(c, l.type, &l.cursor, l.limit, scan_one, &l);
+	if (rc == NOH_OK && (l.actors.failed || l.failed))
+		rc = error_set(NOH_ENOMEM, "no memory for a page of %u", l.limit);
+	if (rc == NOH_OK)
+		rest_reply_json(call_out(c), 200, write_page, &l);
+	else
+		rest_problem_of(call_out(c), rc);
+	out_close(&l.actors);
+}

@@ -1,0 +1,118 @@
+/* net/rest_send.c - /actor/send and /actor/invoke: a JSON message for an actor; its answer, as JSON. */
+#include "net/rest.h"
+
+#include "core/error.h"
+#include "net/net.h"
+
+#include <string.h>
+
+/* ── responses ── */
+
+struct answered {
+	const noh_type          *type;
+	uint32_t                 kind;
+	const struct reply_part *part;
+};
+
+static void write_answer(noh_json_out *o, const void *arg)
+{
+	const struct answered *a = arg;
+
+	noh_json_open(o, NULL, '{');
+	rest_put_answer(o, "response", a->type, a->kind, a->part);
+	noh_json_close(o, '}');
+}
+
+static void write_refusal(noh_json_out *o, const void *arg)
+{
+	const struct answered *a = arg;
+
+	rest_put_answer(o, "response", a->type, a->kind, a->part);
+}
+
+static void format_invoked(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
+{
+	struct answered a = { (const noh_type *)(uintptr_t)tag.a, (uint32_t)tag.b, parts };
+
+	(void)n;
+	if (parts->status == NOH_OK)
+		rest_reply_json(o, 200, write_answer, &a);
+	else
+		rest_problem(o, parts, parts->status == NOH_REFUSED ? write_refusal : NULL, &a);
+}
+
+static void write_accepted(noh_json_out *o, const void *arg)
+{
+	noh_json_open(o, NULL, '{');
+	noh_json_put_bool(o, "accepted", true);
+	noh_json_put_text(o, "actor_node", arg, strlen(arg));
+	noh_json_close(o, '}');
+}
+
+static void write_not_accepted(noh_json_out *o, const void *arg)
+{
+	noh_json_put_bool(o, "accepted", false);
+	noh_json_put_text(o, "actor_node", arg, strlen(arg));
+}
+
+/* A refusal is the actor's answer, and nobody asked for one: it was accepted. */
+static void format_sent(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
+{
+	const char *node = (const char *)(uintptr_t)tag.a;
+
+	(void)n;
+	if (parts->status == NOH_OK || parts->status == NOH_REFUSED)
+		rest_reply_json(o, 202, write_accepted, node);
+	else
+		rest_problem(o, parts, write_not_accepted, node);
+}
+
+/* ── requests ── */
+
+/* One with this key is under way. */
+static bool is_running(struct call *c, struct request *r)
+{
+	if (!r->key || running_begin(&c->net->server->running, r->id, r->id_len, r->key, r->key_len, &r->running))
+		return false;
+	http_problem(call_out(c), 409, "idempotency_running", "Retry-After: 1\r\n", "a request with this Idempotency-Key is "
+		     "still running; try again when it is over, and its response will be replayed");
+	return true;
+}
+
+static void ask(struct call *c, const struct http_request *q, enum rest_form_id form, format_fn *format)
+{
+	bool invoke = form == FORM_INVOKE;
+	noh_json_got got[REST_FIELDS_MAX];
+	struct rest_actor actor;
+	struct rest_message m;
+	struct arg key;
+	int rc;
+
+	if (!rest_read(c, q, form, got) || !rest_key(c, q, &key) || !rest_actor(c, got[SEND_ADDRESS].value, &actor))
+		return;
+	rc = rest_message(call_box(c), actor.type, got[SEND_TYPE].value, got[SEND_MESSAGE].value, net_options(c->net)->max_arg_bytes,
+			 &m);
+	struct request r = { .op = invoke ? REQUEST_CALL : REQUEST_SEND, .type = TYPE_IN_ADDRESS, .id = actor.address,
+			     .id_len = actor.len, .kind = m.kind, .body = m.body, .len = m.len,
+			     .key = key.len ? key.at : NULL, .key_len = key.len,
+			     .timeout_ms = invoke ? (uint32_t)got[INVOKE_TIMEOUT].n : 0 };
+	struct tag tag = { (uint64_t)(uintptr_t)actor.type, m.kind };
+
+	if (!invoke)
+		tag.a = (uint64_t)(uintptr_t)rest_node(c);
+	if (rc != NOH_OK)
+		rest_problem_of(call_out(c), rc);
+	else if (!is_running(c, &r))
+		call_actors(c, &r, 1, format, tag);
+	rest_message_free(&m);
+}
+
+void rest_send(struct call *c, const struct http_request *q)
+{
+	ask(c, q, FORM_SEND, format_sent);
+}
+
+void rest_invoke(struct call *c, const struct http_request *q)
+{
+	ask(c, q, FORM_INVOKE, format_invoked);
+}
