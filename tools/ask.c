@@ -152,6 +152,8 @@ int ask(const struct client *c, const struct words *w, const char *path, const c
 		r.body = NULL;
 		if (words_flag(w, "json"))
 			printf("%.*s\n", (int)answer->json.len, answer->json.at);
+		if (r.replayed)
+			fprintf(stderr, "noh %s: this key was used before; this is the answer of then, nothing was done again\n", w->full);
 	}
 	client_reply_free(&r);
 	return code;

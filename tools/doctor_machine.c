@@ -80,7 +80,7 @@ static void memory(struct doctor *d)
 		doctor_say(d, VERDICT_WARN, "memory", "set --memory below it: then cold actors go to disk instead",
 			   "this group of processes is ended beyond %s, and there is no budget", b);
 	else
-		doctor_say(d, VERDICT_OK, "memory", "", "%s of %s", budget ? a : "no budget", b);
+		doctor_say(d, VERDICT_OK, "memory", "", "%s; there are %s", budget ? a : "no budget", b);
 }
 
 /* Tables are reserved, not used: a kernel that counts reservations, or a limit on them, is in the way. */

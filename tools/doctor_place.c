@@ -179,7 +179,8 @@ static void users(struct doctor *d)
 		doctor_say(d, VERDICT_FAIL, "users", "add one (noh user add NAME), or bind to 127.0.0.1",
 			   "%s may be reached from elsewhere, and there are no users", address);
 	else
-		doctor_say(d, VERDICT_OK, "users", "", "%zu%s", a.count, some ? "" : "; only this machine can connect");
+		doctor_say(d, VERDICT_OK, "users", "", some ? "tokens are asked for; %zu users in the file" :
+			   "none (%zu); only this machine can connect", a.count);
 	accounts_free(&a);
 }
 
