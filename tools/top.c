@@ -22,6 +22,8 @@
 
 enum { ROWS_MAX = 1024 };
 
+#define TURNS "noh_turns_total"
+
 struct top {
 	struct words  *words;
 	struct client  client;
@@ -95,15 +97,14 @@ static double quantile(const struct top *t, const char *type, double q)
 	return scrape_quantile(t->has_before ? &t->before : NULL, &t->now, "noh_turn_duration_seconds", "type", type, q);
 }
 
-/* Of the time since the last look, the part a worker did not sleep. */
+/* Of the time since the last look, the part a worker was at work; before a second look, as the server last saw it. */
 static double busy(const struct top *t, const char *worker)
 {
-	if (scrape_has(&t->now, "noh_scheduler_parked_seconds_total") && t->has_before) {
-		double idle = rate(t, "noh_scheduler_parked_seconds_total", "worker", worker);
+	double part = rate(t, "noh_worker_busy_seconds_total", "worker", worker);
 
-		return idle > 1 ? 0 : 1 - idle;
-	}
-	return value_of(t, "noh_worker_busy_ratio", "worker", worker);
+	if (!t->has_before)
+		return value_of(t, "noh_worker_busy_ratio", "worker", worker);
+	return part < 1 ? part : 1;
 }
 
 /* ── drawing ── */
@@ -175,15 +176,11 @@ static void draw_summary(struct top *t)
 	line(t, *t->trouble ? BAD : "", "%s", t->trouble);
 }
 
-static const char *turns_of(const struct top *t)
-{
-	return scrape_has(&t->now, "noh_scheduler_turns_total") ? "noh_scheduler_turns_total" : "noh_worker_turns_total";
-}
 
 static void draw_workers(struct top *t, unsigned most)
 {
 	const char *workers[ROWS_MAX];
-	size_t n = scrape_values(&t->now, turns_of(t), "worker", workers, ROWS_MAX);
+	size_t n = scrape_values(&t->now, TURNS, "worker", workers, ROWS_MAX);
 	char a[24], b[24];
 
 	line(t, HEAD, "%6s %12s %8s %12s   %-*s", "WORKER", "TURNS/S", "BUSY", "STEALS/S", (int)t->columns - 44, "");
@@ -193,7 +190,7 @@ static void draw_workers(struct top *t, unsigned most)
 
 		memset(bar, '#', (size_t)(part * 32 > 32 ? 32 : part * 32));
 		line(t, "", "%6.6s %12s %6.1f %% %12s   %s", workers[i],
-		     cli_rate(a, sizeof a, rate(t, turns_of(t), "worker", workers[i])), part * 100,
+		     cli_rate(a, sizeof a, rate(t, TURNS, "worker", workers[i])), part * 100,
 		     cli_rate(b, sizeof b, rate(t, "noh_scheduler_steals_total", "worker", workers[i])), bar);
 	}
 	if (n > most)
@@ -209,21 +206,6 @@ static const char *latency(char *buf, size_t size, double s)
 	return buf;
 }
 
-/* Waiting messages: a sum, and of one actor the most; only the sum is shown. */
-static double depth(const struct top *t, const char *type)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < t->now.count; i++) {
-		const struct sample *x = &t->now.all[i];
-
-		if (strcmp(x->name, "noh_mailbox_depth") == 0 && strcmp(sample_label(x, "type"), type) == 0 &&
-		    strcmp(sample_label(x, "stat"), "max") != 0)
-			sum += x->value;
-	}
-	return sum;
-}
-
 static void draw_types(struct top *t)
 {
 	const char *types[ROWS_MAX];
@@ -236,7 +218,7 @@ static void draw_types(struct top *t)
 		     cli_count(a, sizeof a, (uint64_t)value_of(t, "noh_actors_active", "type", types[i])),
 		     cli_rate(b, sizeof b, rate(t, "noh_messages_processed_total", "type", types[i])),
 		     latency(c, sizeof c, quantile(t, types[i], 0.5)), latency(d, sizeof d, quantile(t, types[i], 0.99)),
-		     depth(t, types[i]));
+		     value_of(t, "noh_mailbox_depth", "type", types[i]));
 }
 
 static void draw(struct top *t)
@@ -278,7 +260,7 @@ static void put_worker(noh_json_out *o, const struct top *t, const char *worker)
 {
 	noh_json_open(o, NULL, '{');
 	noh_json_put_text(o, "worker", worker, strlen(worker));
-	put_number(o, "turns_per_second", rate(t, turns_of(t), "worker", worker));
+	put_number(o, "turns_per_second", rate(t, TURNS, "worker", worker));
 	put_number(o, "busy", busy(t, worker));
 	put_number(o, "steals_per_second", rate(t, "noh_scheduler_steals_total", "worker", worker));
 	noh_json_close(o, '}');
@@ -290,7 +272,7 @@ static void put_type(noh_json_out *o, const struct top *t, const char *type)
 	noh_json_put_text(o, "type", type, strlen(type));
 	put_number(o, "actors_active", value_of(t, "noh_actors_active", "type", type));
 	put_number(o, "messages_per_second", rate(t, "noh_messages_processed_total", "type", type));
-	put_number(o, "mailbox_depth", depth(t, type));
+	put_number(o, "mailbox_depth", value_of(t, "noh_mailbox_depth", "type", type));
 	put_number(o, "turn_p50_seconds", quantile(t, type, 0.5));
 	put_number(o, "turn_p99_seconds", quantile(t, type, 0.99));
 	noh_json_close(o, '}');
@@ -299,7 +281,7 @@ static void put_type(noh_json_out *o, const struct top *t, const char *type)
 static void write_json(noh_json_out *o, const struct top *t)
 {
 	const char *names[ROWS_MAX];
-	size_t n = scrape_values(&t->now, turns_of(t), "worker", names, ROWS_MAX);
+	size_t n = scrape_values(&t->now, TURNS, "worker", names, ROWS_MAX);
 
 	noh_json_open(o, NULL, '{');
 	noh_json_put_text(o, "server", t->client.where, strlen(t->client.where));
