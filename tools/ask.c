@@ -177,14 +177,12 @@ void ask_begin(struct ask_body *b)
 /* The writer replaces what is no UTF-8: that would be another actor's name. */
 void ask_put(struct ask_body *b, const char *name, const char *text)
 {
-	static const char replaced[] = "\xef\xbf\xbd";
 	size_t from = b->out.len;
 
 	if (!text)
 		return;
 	noh_json_put_text(&b->out, name, text, strlen(text));
-	if (b->out.len > b->out.room ||
-	    (memmem(b->text + from, b->out.len - from, replaced, 3) && !strstr(text, replaced)))
+	if (b->out.len > b->out.room || (memmem(b->text + from, b->out.len - from, "\\ufffd", 6) && !strstr(text, "\\ufffd")))
 		b->bad = true;
 }
 
