@@ -33,6 +33,8 @@ static void format(struct out *o, const struct reply_part *part, uint32_t n, str
 		http_reply(o, 200, "application/json", "", part->body, part->len);
 	else if (part->status == NOH_END)
 		http_problem(o, 404, "not_found", "", "there is none of this id, or none any more");
+	else if (part->status == NOH_EIDEM)
+		http_problem(o, 409, "conflict", "", "%.*s", (int)part->len, (const char *)part->body);
 	else
 		rest_problem(o, part, NULL, NULL);
 }
