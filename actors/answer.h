@@ -8,6 +8,8 @@
 
 #include "noh_actors.h"
 
+#include <stddef.h>
+
 /* It is done, or this is what was asked for. Nobody may wait for it: that is no failure. */
 static inline int answer(noh_turn *turn, const void *body, size_t len)
 {

@@ -49,7 +49,7 @@ struct bench_result {
 	double   idle_cpu_ms;                         /* below 0: not measured */
 	uint64_t refused;                             /* sends answered NOH_FULL, then repeated */
 	noh_worker_stats total;
-	char     note[96];                            /* a few words for the table */
+	char     note[128];                           /* a few words for the table */
 };
 
 enum { BENCH_TYPES = 8 };

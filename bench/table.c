@@ -77,7 +77,7 @@ const struct bench bench_all[] = {
 	  .about = "n stored counters are called, and activated by that" },
 
 	{ .name = "durable-sustain", .unit = "calls", .run = bench_durable_sustain, .payload = 8,
-	  .group = BENCH_DISK, .n = 60, .smoke_n = 1, .actors = 5 * M, .smoke_actors = 2000, .latency = true,
+	  .group = BENCH_DISK, .n = 60, .smoke_n = 2, .actors = 5 * M, .smoke_actors = 2000, .latency = true,
 	  .about = "n seconds of increments over 5 M stored counters: does the keeper keep up?" },
 
 	{ .name = "random-counters-1k", .unit = "msg", .run = bench_random_counters, .payload = 8,

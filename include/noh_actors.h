@@ -1,4 +1,4 @@
-/* noh_actors.h - the actor types that come with noh: counters and inventory.
+/* noh_actors.h - the actor types that come with noh: counters, inventory, and messages for later.
  *
  * SPDX-License-Identifier: Apache-2.0
  *
@@ -220,6 +220,36 @@ typedef struct noh_inventory_holds {
 	uint32_t count;                /* of the noh_inventory_hold that follow                      */
 	uint64_t cursor;               /* for the next page; 0: this was the last                    */
 } noh_inventory_holds;
+
+/* ── later ───────────────────────────────────────────────────────────────────────────────────
+ * Messages for another actor that are to arrive after a while: "later:TARGET" keeps those for the actor whose
+ * address is TARGET (of at most NOH_LATER_ADDRESS bytes). It is sent when its time has come, never before, in the
+ * order of their times; once, also if the process ends meanwhile; if the target's mailbox is full, when there is
+ * room. What nobody takes (NOH_ENOTYPE, NOH_EKIND) is logged and dropped. What is refused comes as NOH_REFUSED
+ * with a sentence. */
+NOH_API const noh_type *noh_later_type(void);            /* name "later" */
+
+enum {
+	NOH_LATER_SEND,            /* noh_later_send, and the message's body   -> noh_later_sent      */
+	NOH_LATER_CANCEL,          /* noh_later_sent                           -> the same            */
+	NOH_LATER_DUE,             /* its own timer: from outside NOH_EKIND                           */
+	NOH_LATER_KINDS
+};
+
+#define NOH_LATER_ADDRESS 249
+#define NOH_LATER_MAX_MS  (UINT64_C(365) * 24 * 3600 * 1000)
+#define NOH_LATER_MOST    100000       /* may wait for one actor                                  */
+
+typedef struct noh_later_send {
+	uint64_t delay_ms;
+	uint32_t kind;                 /* for the target                                             */
+	uint32_t reserved;
+} noh_later_send;
+
+typedef struct noh_later_sent {
+	uint64_t number;
+	uint64_t due;                  /* the instant                                                */
+} noh_later_sent;
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,9 @@
 #include "core/address.h"
 #include "core/mem.h"
 #include "net/session.h"
+#include "noh_actors.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { TIMEOUT_MAX_MS = 86400000, LIST_MOST = 1000, LIST_USUAL = 100 };
@@ -84,8 +86,17 @@ static bool read_timeout(struct call *c, const struct arg *a, struct request *r)
 	return false;
 }
 
+static bool read_delay(struct call *c, const struct arg *a, uint64_t *ms)
+{
+	if (arg_uint(a, ms) && *ms <= NOH_LATER_MAX_MS)
+		return true;
+	out_error(call_out(c), "DELAY must be a number of milliseconds, at most a year (%llu)",
+		  (unsigned long long)NOH_LATER_MAX_MS);
+	return false;
+}
+
 /* The options behind the payload, pairs all of them. False: the error is written. */
-static bool read_options(struct call *c, struct request *r)
+static bool read_options(struct call *c, struct request *r, uint64_t *delay_ms)
 {
 	bool send = r->op == REQUEST_SEND, acked = false;
 
@@ -98,9 +109,9 @@ static bool read_options(struct call *c, struct request *r)
 				return false;
 			r->key = key.at;
 			r->key_len = key.len;
-		} else if (send && arg_is(a, "delay")) {
-			out_error(call_out(c), "DELAY is not supported: let the actor schedule a message to itself");
-			return false;
+		} else if (i + 1 < c->argc && send && *delay_ms == 0 && arg_is(a, "delay")) {
+			if (!read_delay(c, a + 1, delay_ms))
+				return false;
 		} else if (i + 1 < c->argc && send && !acked && arg_is(a, "ack")) {
 			acked = true;
 			if (!read_ack(c, a + 1, r))
@@ -135,19 +146,62 @@ static void format_answer(struct out *o, const struct reply_part *parts, uint32_
 		out_bulk(o, parts[0].body, parts[0].len);
 }
 
+/* To the actor that keeps it until then: noh_actors.h, later. */
+static void send_later(struct call *c, struct request *r, uint64_t delay_ms)
+{
+	noh_later_send head = { .delay_ms = delay_ms, .kind = r->kind };
+	uint32_t len = (uint32_t)sizeof head + r->len;
+	struct address to;
+	char id[ADDRESS_MAX + 1], type[TYPE_NAME_MAX + 1];
+	char *body;
+
+	if (!read_address(c, &c->argv[1], &to))
+		return;
+	snprintf(type, sizeof type, "%.*s", (int)to.type_len, to.type);
+	if (noh_kind_number(call_box(c), type, "") == NOH_ENOTYPE) {
+		out_status(call_out(c), NOH_ENOTYPE);
+		return;
+	}
+	if (r->id_len > NOH_LATER_ADDRESS) {
+		out_error(call_out(c), "-BADADDRESS with DELAY an address is at most %d bytes", NOH_LATER_ADDRESS);
+		return;
+	}
+	body = mem_alloc(len);
+	if (body == NULL) {
+		out_status(call_out(c), NOH_ENOMEM);
+		return;
+	}
+	memcpy(body, &head, sizeof head);
+	memcpy(body + sizeof head, r->body, r->len);
+	/* one keeper for "type:id" and "type/id" */
+	r->id_len = (uint32_t)snprintf(id, sizeof id, "later:%s:%.*s", type, (int)to.id_len, to.id);
+	r->id = id;
+	r->body = body;
+	r->len = len;
+	r->kind = NOH_LATER_SEND;
+	call_actors(c, r, 1, format_ok, (struct tag){ 0, 0 });
+	mem_free(body, len);
+}
+
 void cmd_actor_send(struct call *c)
 {
 	struct request r = { .op = REQUEST_SEND };
+	uint64_t delay_ms = 0;
 
-	if (read_message(c, &r) && read_options(c, &r))
+	if (!read_message(c, &r) || !read_options(c, &r, &delay_ms))
+		return;
+	if (delay_ms)
+		send_later(c, &r, delay_ms);
+	else
 		call_actors(c, &r, 1, format_ok, (struct tag){ 0, 0 });
 }
 
 void cmd_actor_invoke(struct call *c)
 {
 	struct request r = { .op = REQUEST_CALL };
+	uint64_t delay_ms = 0;
 
-	if (read_message(c, &r) && read_options(c, &r))
+	if (read_message(c, &r) && read_options(c, &r, &delay_ms))
 		call_actors(c, &r, 1, format_answer, (struct tag){ 0, 0 });
 }
 

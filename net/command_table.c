@@ -228,9 +228,9 @@ static const struct command table[] = {
 	ROW("actor.pool", cmd_actor_pool, 1, NOH_ADMIN, AD | R, ACTOR, KEY_NONE, "",
 	    "map: workers, actors, stored, memory and what was done so far", "O(workers)", "The box in numbers."),
 	ROW("actor.send", cmd_actor_send, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
-	    "type:id kind payload [IDEM idem] [ACK none|memory|disk]", "OK", "O(1)",
+	    "type:id kind payload [IDEM idem] [ACK none|memory|disk] [DELAY ms]", "OK", "O(1)",
 	    "Send a message. ACK disk (the default): answered when it is recorded; memory: when it is in the mailbox; none: "
-	    "at once."),
+	    "at once. DELAY: it arrives so much later, once, also after a crash."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",
 	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
 

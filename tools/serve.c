@@ -217,6 +217,8 @@ static int start_box(struct server *s)
 	if (rc == NOH_OK)
 		rc = register_type(s, noh_inventory_type());
 	if (rc == NOH_OK)
+		rc = register_type(s, noh_later_type());
+	if (rc == NOH_OK)
 		rc = start_listening(s);
 	if (rc == NOH_OK)
 		rc = server_apply_accounts(s);   /* before the first connection is served */

@@ -28,6 +28,8 @@ static struct {
 	struct { int count, status; size_t len; _Alignas(8) char body[32768]; } heard;
 } k;
 
+static const noh_type *kit_also;               /* a second type; NULL: none */
+
 static inline void kit_log(void *user, int level, const char *actor, const char *line)
 {
 	(void)user;
@@ -48,6 +50,8 @@ static inline void kit_open(const noh_type *type)
 	if (!EXPECT_EQ(box_open(&k.box, &o, &(struct box_seams){ .clock = k.clock.clock }), NOH_OK))
 		printf("  %s\n", noh_why());
 	EXPECT_EQ(noh_register(k.box, type), NOH_OK);
+	if (kit_also)
+		EXPECT_EQ(noh_register(k.box, kit_also), NOH_OK);
 	EXPECT_EQ(box_start_stepped(k.box), NOH_OK);
 }
 

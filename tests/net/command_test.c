@@ -456,8 +456,13 @@ static void messages_go_to_any_actor(void)
 	REPLIES("actor.send npc:7 12 x ACK", SYNTAX);
 	REPLIES("actor.send npc:7 12 x ACK disk ACK disk", SYNTAX);
 	REPLIES("actor.send npc:7 12 x TIMEOUT 5", SYNTAX);
-	REPLIES("actor.send npc:7 12 x DELAY 5",
-		"-ERR DELAY is not supported: let the actor schedule a message to itself");
+	ASKS("actor.send npc/7 poke x DELAY 5 IDEM k", "send later:npc:7 0 '\x05' key k");        /* up to the first NUL */
+	ASKS("actor.send npc:7 12 x DELAY 0", "send npc:7 12 'x'");
+	REPLIES("actor.send npc:7 12 x DELAY soon", "-ERR DELAY must be a number of milliseconds, at most a year (31536000000)");
+	REPLIES("actor.send npc:7 12 x DELAY 31536000001",
+		"-ERR DELAY must be a number of milliseconds, at most a year (31536000000)");
+	REPLIES("actor.send npc:7 12 x DELAY", SYNTAX);
+	REPLIES("actor.send no:7 12 x DELAY 5", "-NOTYPE no such actor type is registered");
 	ASKS("actor.invoke npc/7 poke hello TIMEOUT 250 IDEM k", "npc/7 3 'hello' timeout 250 key k");
 	fake_answer(&(struct reply_part){ NOH_OK, 6, "answer" }, 1);
 	WROTE("$6\r\nanswer");
