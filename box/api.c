@@ -512,6 +512,7 @@ int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *
 		status->life = life_of(c);
 		status->mailbox_size = mailbox_depth(&c->mailbox);
 		status->idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
+		status->last_ms = s->wall_offset_ms + last * UINT64_C(100);
 		status->activated_ms = cell_life(c) == NOH_ACTIVE ? life_since_ms(s, c) : 0;
 	}
 	epoch_leave(&p->epoch);
@@ -534,7 +535,7 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 {
 	struct sched *s = &box->sched;
 	struct type *only = type ? sched_find_type(s, type, strlen(type)) : NULL;
-	uint64_t end, n = *cursor ? *cursor : 1, now_ds = clock_now_ns(&s->clock) / 100000000u, last;
+	uint64_t end, n = *cursor ? *cursor : 1;
 	size_t   got = 0;
 	struct port *p;
 
@@ -560,8 +561,7 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 		entries[got].exists = load_relaxed(&c->life) & LIFE_THERE;
 		entries[got].mailbox_size = mailbox_depth(&c->mailbox);
 		entries[got].activated_ms = cell_life(c) == NOH_ACTIVE ? life_since_ms(s, c) : 0;
-		last = load_relaxed(&c->last_active);
-		entries[got].idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
+		entries[got].last_ms = s->wall_offset_ms + load_relaxed(&c->last_active) * UINT64_C(100);
 		if (sched_is_durable(s) && load_acquire(body_due(c->body)) > *due)
 			*due = load_acquire(body_due(c->body));
 		cell_address(s, c, entries[got++].address);

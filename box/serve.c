@@ -403,7 +403,7 @@ static void name_node(noh_box *box, const char *given)
 {
 	char *id = box->server->node_id;
 
-	if (given)
+	if (given && *given)
 		snprintf(id, sizeof box->server->node_id, "%s", given);
 	else
 		snprintf(id, sizeof box->server->node_id, "%016llx",

@@ -427,6 +427,7 @@ typedef struct noh_status {
 				     be in the journal alone                        */
 	uint32_t mailbox_size;    /* waiting messages                               */
 	uint64_t idle_ms;         /* since its last turn, to 100 ms                 */
+	uint64_t last_ms;         /* of its last turn, or its activation: wall clock, to 100 ms; 0: not active */
 	uint64_t activated_ms;    /* wall clock, to 100 ms; 0: not active, or not known: only a box that
 				     listens on HTTP keeps it                       */
 } noh_status;
@@ -445,7 +446,7 @@ typedef struct noh_entry {
 	noh_life  life;
 	bool      exists;         /* these: as in noh_status                        */
 	uint32_t  mailbox_size;
-	uint64_t  idle_ms, activated_ms;
+	uint64_t  last_ms, activated_ms;
 } noh_entry;
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
 		     size_t *count);

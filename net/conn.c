@@ -16,8 +16,6 @@
 #include <unistd.h>
 
 #define SPARE_CONNECTIONS 32
-#define DRAIN_MS 2000              /* to hear out who was refused in the middle of its words */
-#define GRACE_MS 250
 
 static struct conn *conn_of(struct io_socket *s)
 {
@@ -245,8 +243,7 @@ void conns_close(struct net *n)
 
 /* ── commands ── */
 
-/* Nothing more will come of it: all that it asked is answered and sent. */
-static bool is_done(const struct conn *c)
+bool conn_is_done(const struct conn *c)
 {
 	if (c->first || c->out.len || c->socket.sending || (c->flags & (CONN_STALLED | CONN_BACKLOG | CONN_DEAD)))
 		return false;
@@ -263,7 +260,7 @@ static void set_partial(struct net *n, struct conn *c, uint64_t since_ms)
 
 /* All was said. A socket that is closed with bytes unread is reset, and the client may never see why: so one that was
  * refused in the middle of its words is told that this is the end, and heard out. */
-static void finish(struct net *n, struct conn *c)
+void conn_finish(struct net *n, struct conn *c)
 {
 	if ((c->flags & (CONN_LINGER | CONN_EOF)) != CONN_LINGER) {
 		conn_end(n, c);
@@ -280,8 +277,8 @@ static void finish(struct net *n, struct conn *c)
 
 void conn_may_go_on(struct net *n, struct conn *c)
 {
-	if (is_done(c)) {
-		finish(n, c);
+	if (conn_is_done(c)) {
+		conn_finish(n, c);
 		return;
 	}
 	if (c->socket.paused && !(c->flags & CONN_BACKLOG) && conn_may_run(n, c)) {
@@ -343,8 +340,8 @@ static void after_run(struct net *n, struct conn *c)
 		set_partial(n, c, 0);
 	else if (!c->partial_ms)
 		set_partial(n, c, n->now_ms);
-	if (is_done(c))
-		finish(n, c);
+	if (conn_is_done(c))
+		conn_finish(n, c);
 }
 
 void conn_run(struct net *n, struct conn *c)
@@ -384,8 +381,8 @@ uint32_t conn_run_backlog(struct net *n)
 		conn_run(n, c);
 		if (!(c->flags & CONN_DEAD) && c->socket.paused && conn_may_run(n, c)) {
 			n->io->ops->resume(n->io, &c->socket);
-			if (is_done(c))
-				finish(n, c);
+			if (conn_is_done(c))
+				conn_finish(n, c);
 		}
 	}
 	n->backlog_count -= all;
@@ -465,70 +462,3 @@ static void on_starved(void *user)
 const struct io_handlers conn_handlers = {
 	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_starved,
 };
-
-/* ── time-outs ── */
-
-static bool too_slow(struct net *n, struct conn *c)
-{
-	uint64_t patience = n->o.timeout_ms;
-
-	return (c->partial_ms && !(c->flags & CONN_HTTP) && n->now_ms - c->partial_ms > patience) ||
-	       (c->socket.sending && n->now_ms - c->took_ms > patience && n->now_ms - c->active_ms > patience);
-}
-
-static uint64_t idle_ms(const struct net *n, const struct conn *c)
-{
-	if (!(c->flags & CONN_HTTP))
-		return n->o.idle_ms;
-	return c->http.spoken ? n->o.http_idle_ms : n->o.http_header_ms;
-}
-
-/* Nothing was said by either side for so long; who waits for an answer, or for events, is not idle. */
-static bool is_idle(const struct net *n, const struct conn *c)
-{
-	uint64_t last = c->took_ms > c->active_ms ? c->took_ms : c->active_ms, patience = idle_ms(n, c);
-
-	return patience && !c->first && !c->out.len && !c->socket.sending && !c->subs &&
-	       n->now_ms - last > patience;
-}
-
-static void time_out(struct net *n, struct conn *c)
-{
-	if (c->flags & CONN_DRAINING) {
-		if (n->now_ms - c->partial_ms > DRAIN_MS)
-			conn_end(n, c);
-	} else if (too_slow(n, c)) {
-		count_one(&n->shown.counts.closed_slow, 1);
-		conn_end(n, c);
-	} else if ((c->flags & CONN_HTTP) && http_is_late(n, c)) {
-		count_one(&n->shown.counts.closed_slow, 1);
-		http_too_late(n, c);
-	} else if (is_done(c)) {
-		finish(n, c);
-	} else if (is_idle(n, c)) {
-		conn_end(n, c);
-	}
-}
-
-void conn_sweep(struct net *n)
-{
-	bool stopping = load_relaxed(&n->server->stopping);
-
-	n->sweep_ms = UINT64_MAX;
-	slot_expire_orphans(n);
-	if (n->starved) {
-		n->starved = false;
-		n->io->ops->relisten(n->io);
-	}
-	for (uint32_t i = 0; i < n->conn_room; i++) {
-		struct conn *c = n->conns[i];
-
-		if (!c || (c->flags & CONN_DEAD))
-			continue;
-		slot_expire(n, c);
-		/* What a client of HTTP says in a moment like this is answered: by 503. */
-		if (stopping && (!(c->flags & CONN_HTTP) || n->now_ms - n->stop_ms > GRACE_MS))
-			c->flags |= CONN_ENDING;
-		time_out(n, c);
-	}
-}

@@ -35,8 +35,8 @@ struct http_route {
 
 /* net/http_routes.c: ended by path NULL. */
 extern const struct http_route http_routes[];
-uint32_t http_route_total(void);
-const struct http_route *http_route_find(const char *path, uint32_t len);     /* NULL: none */
+uint32_t http_route_total(const struct http_route *routes);
+const struct http_route *http_route_find(const struct http_route *routes, const char *path, uint32_t len);   /* NULL: none */
 
 /* struct out.proto of an HTTP connection: what the response must know of its request. */
 enum { HTTP_PROTO = 0x80, HTTP_HEAD = 1, HTTP_CLOSE = 2, HTTP_1_0 = 4 };

@@ -106,7 +106,7 @@ static bool on_request(struct net *n, struct conn *c, const char *bytes)
 		return false;
 	}
 	count_one(&n->shown.counts.commands, 1);
-	count_one(&n->http_calls[c->http.route - http_routes], 1);
+	count_one(&n->http_calls[c->http.route - n->server->routes], 1);
 	if (c->http.reader.close)
 		end_after(c, false);
 	conn_after(n, c);

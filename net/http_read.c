@@ -135,8 +135,6 @@ static enum http_result read_first(struct http_reader *r, char *bytes, char *lin
 	enum http_result result;
 	char *space;
 
-	if (len && line[0] == 0x16)
-		return malformed(r, "this is TLS, and this port speaks plain HTTP");
 	while (method < len && is_token((unsigned char)line[method]))
 		method++;
 	if (method == 0 || method == len || line[method] != ' ')
@@ -304,6 +302,8 @@ static enum http_result read_head(struct http_reader *r, char *bytes, size_t len
 {
 	uint32_t seen = len < limits->head_bytes ? (uint32_t)len : limits->head_bytes;
 
+	if (r->state == LINE_FIRST && bytes[0] == 0x16)          /* has no lines to wait for */
+		return malformed(r, "this is TLS, and this port speaks plain HTTP");
 	for (;;) {
 		char *line = bytes + r->line, *lf = r->at < seen ? memchr(bytes + r->at, '\n', seen - r->at) : NULL;
 		enum http_result result = HTTP_MORE;
@@ -487,11 +487,6 @@ enum http_result http_read(struct http_reader *r, char *bytes, size_t *len, cons
 	default:
 		return read_chunks(r, bytes, len, limits);
 	}
-}
-
-void http_drop_body(struct http_reader *r)
-{
-	r->drops = true;
 }
 
 size_t http_next(struct http_reader *r)

@@ -64,7 +64,10 @@ void http_open(struct http_reader *r);
 enum http_result http_read(struct http_reader *r, char *bytes, size_t *len, const struct http_limits *limits);
 
 /* After HTTP_HEAD_READ: the body is of no use, and is not kept. */
-void http_drop_body(struct http_reader *r);
+static inline void http_drop_body(struct http_reader *r)
+{
+	r->drops = true;
+}
 
 /* After HTTP_REQUEST: how many bytes it took; the next one begins there. */
 size_t http_next(struct http_reader *r);

@@ -26,15 +26,19 @@ const struct http_route http_routes[] = {
 	{ .path = NULL },
 };
 
-uint32_t http_route_total(void)
+uint32_t http_route_total(const struct http_route *routes)
 {
-	return sizeof http_routes / sizeof http_routes[0] - 1;
+	uint32_t n = 0;
+
+	while (routes[n].path)
+		n++;
+	return n;
 }
 
 /* A few dozen rows: the lengths differ, so most cost one comparison. */
-const struct http_route *http_route_find(const char *path, uint32_t len)
+const struct http_route *http_route_find(const struct http_route *routes, const char *path, uint32_t len)
 {
-	for (const struct http_route *r = http_routes; r->path; r++)
+	for (const struct http_route *r = routes; r->path; r++)
 		if (strncmp(r->path, path, len) == 0 && r->path[len] == 0)
 			return r;
 	return NULL;

@@ -46,7 +46,7 @@ bool net_open(struct server *s, uint32_t worker)
 	n->now_ms = s->door.now_ns(s->door.box) / 1000000u;
 	n->sweep_ms = UINT64_MAX;
 	n->calls = mem_zalloc(command_total() * sizeof *n->calls);
-	n->http_calls = mem_zalloc((http_route_total() + 1) * sizeof *n->http_calls);
+	n->http_calls = mem_zalloc((http_route_total(s->routes) + 1) * sizeof *n->http_calls);
 	n->io = n->calls && n->http_calls && slots_open(n) && conns_open(n) ? io_new(s, n) : NULL;
 	if (!n->io || !listen_all(s, n)) {
 		net_close(n);
@@ -77,7 +77,7 @@ void net_close(struct net *n)
 	out_close(&n->matched);
 	mem_free(n->argv, n->argv_room * sizeof *n->argv);
 	mem_free(n->calls, command_total() * sizeof *n->calls);
-	mem_free(n->http_calls, (http_route_total() + 1) * sizeof *n->http_calls);
+	mem_free(n->http_calls, (http_route_total(n->server->routes) + 1) * sizeof *n->http_calls);
 	pthread_mutex_destroy(&n->roll);
 	mem_free(n, sizeof *n);
 }

@@ -92,6 +92,7 @@ struct server {
 	struct net_door     door;
 	noh_listen_options  o;             /* with the defaults filled in; workers have copies      */
 	atomic_ptr          accounts;      /* struct accounts; NULL: everybody may do all           */
+	const struct http_route *routes;   /* http_routes, or a test's                              */
 	struct entrance    resp, http;
 	uint32_t            workers;
 	bool                loopback;      /* bound where only this machine can reach it            */
@@ -346,7 +347,9 @@ struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen);     /* NULL:
 void conn_run(struct net *n, struct conn *c);          /* commands out of its input, as long as it may */
 void conn_may_go_on(struct net *n, struct conn *c);    /* something it waited for has happened    */
 void conn_end(struct net *n, struct conn *c);          /* now */
-void conn_sweep(struct net *n);                        /* time-outs                              */
+bool conn_is_done(const struct conn *c);               /* nothing more will come of it: all that it asked is answered
+							  and sent ...                           */
+void conn_finish(struct net *n, struct conn *c);       /* ... so it may end                      */
 uint32_t conn_run_backlog(struct net *n);
 void conn_bury(struct net *n);                         /* frees who is dead: end of a pass       */
 bool conns_open(struct net *n);
@@ -362,6 +365,9 @@ bool http_is_late(const struct net *n, const struct conn *c);   /* head or body 
 void http_too_late(struct net *n, struct conn *c);     /* tells it so, and ends it                */
 /* Whether a request with this head may go on; else it was told why not. c->http.route: where it goes. */
 bool http_admit(struct call *c, const struct http_request *q);
+
+/* ── conn_time.c ── */
+void conn_sweep(struct net *n);                        /* time-outs                              */
 
 /* ── conn_out.c ── */
 void conn_wrote(struct net *n, struct conn *c, uint64_t due);           /* its output has grown */

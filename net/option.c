@@ -80,7 +80,7 @@ static void reset_stats(struct net *n)
 
 	for (uint32_t i = 0; i < command_total(); i++)
 		store_relaxed(&n->calls[i], 0);
-	for (uint32_t i = 0; i < http_route_total(); i++)
+	for (uint32_t i = 0; i < http_route_total(n->server->routes); i++)
 		store_relaxed(&n->http_calls[i], 0);
 	store_relaxed(&c->commands, 0);
 	store_relaxed(&c->errors, 0);

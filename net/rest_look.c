@@ -15,7 +15,7 @@ struct seen {
 	size_t      len;
 	bool        active, exists;
 	uint32_t    mailbox;
-	uint64_t    now_ms, idle_ms, since_ms;
+	uint64_t    last_ms, since_ms;
 };
 
 static void put_when(noh_json_out *o, const char *name, uint64_t ms)
@@ -34,7 +34,7 @@ static void put_actor(noh_json_out *o, const struct seen *s)
 	noh_json_put_bool(o, "is_active", s->active);
 	noh_json_put_text(o, "node_id", s->node, strlen(s->node));
 	put_when(o, "activated_at", s->active ? s->since_ms : 0);
-	put_when(o, "last_message_at", s->active ? s->now_ms - s->idle_ms : 0);
+	put_when(o, "last_message_at", s->active ? s->last_ms : 0);
 	noh_json_put_null(o, "messages_processed");
 	noh_json_put_uint(o, "mailbox_size", s->mailbox);
 	noh_json_put_bool(o, "exists", s->exists);
@@ -67,8 +67,8 @@ void rest_status(struct call *c, const struct http_request *q)
 		return;
 	}
 	struct seen s = { .address = actor.address, .len = actor.len, .node = rest_node(c), .exists = status.exists,
-			  .active = status.life != NOH_NOT_ACTIVE, .mailbox = status.mailbox_size, .now_ms = c->now_ms,
-			  .idle_ms = status.idle_ms, .since_ms = status.activated_ms };
+			  .active = status.life != NOH_NOT_ACTIVE, .mailbox = status.mailbox_size,
+			  .last_ms = status.last_ms, .since_ms = status.activated_ms };
 
 	rest_reply_json(call_out(c), 200, write_actor, &s);
 }
@@ -127,8 +127,7 @@ static int list_active(struct listing *l)
 	for (size_t i = 0; rc == NOH_OK && i < count; i++)
 		add(l, &(struct seen){ .address = entries[i].address, .len = strlen(entries[i].address), .node = l->node,
 				       .active = true, .exists = entries[i].exists, .mailbox = entries[i].mailbox_size,
-				       .now_ms = l->call->now_ms, .idle_ms = entries[i].idle_ms,
-				       .since_ms = entries[i].activated_ms });
+				       .last_ms = entries[i].last_ms, .since_ms = entries[i].activated_ms });
 	mem_free(entries, l->limit * sizeof *entries);
 	return rc;
 }
@@ -136,14 +135,13 @@ static int list_active(struct listing *l)
 static void scan_one(void *user, const noh_scanned *actor)
 {
 	struct listing *l = user;
-	struct seen s = { .address = actor->address, .len = actor->len, .node = l->node, .exists = true,
-			  .now_ms = l->call->now_ms };
+	struct seen s = { .address = actor->address, .len = actor->len, .node = l->node, .exists = true };
 	noh_status status;
 
 	if (actor->active && call_status(l->call, actor->address, &status) == NOH_OK) {
 		s.active = status.life != NOH_NOT_ACTIVE;
 		s.mailbox = status.mailbox_size;
-		s.idle_ms = status.idle_ms;
+		s.last_ms = status.last_ms;
 		s.since_ms = status.activated_ms;
 	}
 	add(l, &s);

@@ -204,6 +204,7 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 	if (!s)
 		return error_set(NOH_ENOMEM, "no memory for a server");
 	s->door = *door;
+	s->routes = http_routes;
 	s->workers = workers;
 	s->resp.local = s->http.local = -1;
 	s->o = o ? *o : none;

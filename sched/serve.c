@@ -22,7 +22,7 @@ void serve_failed(struct worker *w, int rc)
 		t->due = load_relaxed(body_due(load_relaxed(&t->cell)->body));
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to)
-			turn_answer(w, &t->msgs[i], rc);
+			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
 	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
 		sched_logf(t->sched, NOH_WARN, noh_address(t), "turn failed: %s",

@@ -195,6 +195,19 @@ void turn_answer(struct worker *w, const noh_msg *m, int status)
 	answer(&w->mine.port, m->reply_to, status, NULL, msg_at_once(m));
 }
 
+/* A client of the network is told the reason, too. */
+void turn_answer_failed(struct worker *w, const noh_msg *m, int status)
+{
+	struct noh_turn *t = &w->mine.turn;
+	bool told = (t->so_far.flags & TURN_REASON) && (m->reply_to & TOKEN_OF_NET) && m->reply_to != REPLY_STEP;
+
+	if (told)
+		gate_answer(w, sched_is_durable(t->sched) && !msg_at_once(m) ? t->due : 0, m->reply_to, status, t->reason,
+			    strlen(t->reason));
+	else
+		turn_answer(w, m, status);
+}
+
 /* A message to an idle actor: claim it, and keep the message at hand for its turn. */
 static ALWAYS_INLINE bool into_hand(struct worker *w, struct effect *e)
 {

@@ -21,6 +21,7 @@ void durable_tell(struct worker *w);
 int  turn_settle(struct worker *w, int rc);              /* its newborns; or it is refused        */
 void turn_answer_rest(struct worker *w);                 /* an empty answer to who got none       */
 void turn_answer(struct worker *w, const noh_msg *m, int status);
+void turn_answer_failed(struct worker *w, const noh_msg *m, int status);
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
 struct effect *turn_publish_many(struct worker *w, bool at_end);
 uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most);   /* how many went */

@@ -2,7 +2,8 @@
  * anyhow, with limits so small that they are met all the time. The server must live, and answer a PING of somebody else.
  *
  * The first byte says how: 1 epoll instead of io_uring, 2 logged in, 4 half-close at the end, 8 reset at the end,
- * 16 reads what comes before the end, and the upper bits into how many pieces the rest is cut. */
+ * 16 reads what comes before the end, and the upper bits into how many pieces the rest is cut; all of those: it is HTTP,
+ * in two. */
 #include "net/io.h"
 #include "noh_actors.h"
 
@@ -24,7 +25,7 @@ const char *__asan_default_options(void)
 	return "detect_leaks=0";
 }
 
-static struct { noh_box *box; char path[100]; int checker; } servers[2];
+static struct { noh_box *box; char path[100], http[100]; int checker; } servers[2];
 
 static void quiet(void *user, int level, const char *actor, const char *line)
 {
@@ -82,12 +83,15 @@ static void open_server(int i)
 	const noh_options o = { .workers = 2, .unpinned = true, .max_actors = 50000, .max_message = 4096, .log = quiet };
 	const noh_listen_options l = { .resp_port = -1, .unix_path = servers[i].path, .max_pipeline = 4, .max_output_bytes = 2048,
 				       .max_args = 20, .max_arg_bytes = 1000, .max_command_bytes = 3000, .max_inline_bytes = 300,
-				       .timeout_ms = 500, .call_ms = 500,
+				       .timeout_ms = 500, .call_ms = 500, .http_unix_path = servers[i].http,
+				       .http_max_header_bytes = 300, .http_max_headers = 9, .http_max_body_bytes = 100,
+				       .http_header_ms = 500, .http_body_ms = 500, .http_idle_ms = 500,
 				       .io = i ? NOH_IO_EPOLL : NOH_IO_AUTO };
 	noh_account who = { .name = "u", .role = NOH_DEVELOPER };
 
 	SHA256((const unsigned char *)"p", 1, who.token);
 	snprintf(servers[i].path, sizeof servers[i].path, "/tmp/noh-fuzz-%d-%d.sock", (int)getpid(), i);
+	snprintf(servers[i].http, sizeof servers[i].http, "/tmp/noh-fuzz-%d-%d.http", (int)getpid(), i);
 	need(noh_open(&servers[i].box, &o) == NOH_OK && noh_register(servers[i].box, noh_counter_type()) == NOH_OK &&
 	     noh_register(servers[i].box, noh_inventory_type()) == NOH_OK && noh_register(servers[i].box, &echo_type) == NOH_OK &&
 	     noh_listen(servers[i].box, &l) == NOH_OK && noh_set_accounts(servers[i].box, &who, 1) == NOH_OK &&
@@ -120,6 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pollfd p;
 	size_t piece, how;
 	int i, fd;
+	bool http;
 
 	if (size < 2)
 		return 0;
@@ -130,10 +135,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	how = data[0];
 	i = how & 1;
-	fd = dial(servers[i].path);
-	if (how & 2)
+	http = how >> 5 == 7;
+	fd = dial(http ? servers[i].http : servers[i].path);
+	if (how & 2 && !http)
 		ask(fd, "AUTH u p\r\n", "+OK\r\n");
-	piece = (size - 1) / (1 + (how >> 5)) + 1;
+	piece = (size - 1) / (http ? 2 : 1 + (how >> 5)) + 1;
 	for (size_t at = 1; at < size; at += piece) {
 		size_t len = size - at < piece ? size - at : piece;
 

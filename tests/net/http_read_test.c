@@ -277,7 +277,7 @@ static const char *const smuggling[] = {
 	"GET / HTTP/1.1\r\n" H "no colon\r\n\r\n",
 	"GET / HTTP/1.1\r\n" H "X: \x01\r\n\r\n",
 	"*1\r\n$4\r\nPING\r\n",
-	"\x16\x03\x01\x02\n",
+	"\x16\x03\x01\x02",
 };
 
 static void what_two_readers_could_read_differently_is_refused(void)

@@ -1,0 +1,70 @@
+/* net/conn_time.c - clients that take too long: to say something, to take something, or to say anything at all. */
+#include "net/net.h"
+
+#define DRAIN_MS 2000              /* to hear out who was refused in the middle of its words */
+#define GRACE_MS 250               /* while it stops: what clients of HTTP say meanwhile is answered */
+
+static bool too_slow(struct net *n, struct conn *c)
+{
+	uint64_t patience = n->o.timeout_ms;
+
+	return (c->partial_ms && !(c->flags & CONN_HTTP) && n->now_ms - c->partial_ms > patience) ||
+	       (c->socket.sending && n->now_ms - c->took_ms > patience && n->now_ms - c->active_ms > patience);
+}
+
+static uint64_t idle_ms(const struct net *n, const struct conn *c)
+{
+	if (!(c->flags & CONN_HTTP))
+		return n->o.idle_ms;
+	return c->http.spoken ? n->o.http_idle_ms : n->o.http_header_ms;
+}
+
+/* Nothing was said by either side for so long; who waits for an answer, or for events, is not idle. */
+static bool is_idle(const struct net *n, const struct conn *c)
+{
+	uint64_t last = c->took_ms > c->active_ms ? c->took_ms : c->active_ms, patience = idle_ms(n, c);
+
+	return patience && !c->first && !c->out.len && !c->socket.sending && !c->subs &&
+	       n->now_ms - last > patience;
+}
+
+static void time_out(struct net *n, struct conn *c)
+{
+	if (c->flags & CONN_DRAINING) {
+		if (n->now_ms - c->partial_ms > DRAIN_MS)
+			conn_end(n, c);
+	} else if (too_slow(n, c)) {
+		count_one(&n->shown.counts.closed_slow, 1);
+		conn_end(n, c);
+	} else if ((c->flags & CONN_HTTP) && http_is_late(n, c)) {
+		count_one(&n->shown.counts.closed_slow, 1);
+		http_too_late(n, c);
+	} else if (conn_is_done(c)) {
+		conn_finish(n, c);
+	} else if (is_idle(n, c)) {
+		conn_end(n, c);
+	}
+}
+
+void conn_sweep(struct net *n)
+{
+	bool stopping = load_relaxed(&n->server->stopping);
+
+	n->sweep_ms = UINT64_MAX;
+	slot_expire_orphans(n);
+	if (n->starved) {
+		n->starved = false;
+		n->io->ops->relisten(n->io);
+	}
+	for (uint32_t i = 0; i < n->conn_room; i++) {
+		struct conn *c = n->conns[i];
+
+		if (!c || (c->flags & CONN_DEAD))
+			continue;
+		slot_expire(n, c);
+		/* What a client of HTTP says in a moment like this is answered: by 503. */
+		if (stopping && (!(c->flags & CONN_HTTP) || n->now_ms - n->stop_ms > GRACE_MS))
+			c->flags |= CONN_ENDING;
+		time_out(n, c);
+	}
+}
