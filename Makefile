@@ -33,7 +33,7 @@ endif
 # Tests of one thread: ThreadSanitizer has nothing to look at there.
 ifeq ($(SAN),thread)
 TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix tests/,$(addsuffix _test.c,core/address \
-           core/buddy core/clock core/glob core/ring_hash net/out net/resp_read persist/record sched/directory sched/kv \
+           core/buddy core/clock core/glob core/ring_hash net/http_read net/out net/resp_read persist/record sched/directory sched/kv \
            sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply)),$(TESTS))
 endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))

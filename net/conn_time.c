@@ -4,18 +4,23 @@
 #define DRAIN_MS 2000              /* to hear out who was refused in the middle of its words */
 #define GRACE_MS 250               /* while it stops: what clients of HTTP say meanwhile is answered */
 
-static bool too_slow(struct net *n, struct conn *c)
+/* A client of HTTP that says more and takes nothing is no better than one that says nothing; what it has to say has times
+ * of its own (http_is_late). */
+static bool too_slow(const struct net *n, const struct conn *c)
 {
+	bool http = c->flags & CONN_HTTP;
 	uint64_t patience = n->o.timeout_ms;
 
-	return (c->partial_ms && !(c->flags & CONN_HTTP) && n->now_ms - c->partial_ms > patience) ||
-	       (c->socket.sending && n->now_ms - c->took_ms > patience && n->now_ms - c->active_ms > patience);
+	return (c->partial_ms && !http && n->now_ms - c->partial_ms > patience) ||
+	       (c->socket.sending && n->now_ms - c->took_ms > patience && (http || n->now_ms - c->active_ms > patience));
 }
 
 static uint64_t idle_ms(const struct net *n, const struct conn *c)
 {
 	if (!(c->flags & CONN_HTTP))
 		return n->o.idle_ms;
+	if (c->partial_ms)
+		return 0;
 	return c->http.spoken ? n->o.http_idle_ms : n->o.http_header_ms;
 }
 
@@ -31,7 +36,7 @@ static bool is_idle(const struct net *n, const struct conn *c)
 static void time_out(struct net *n, struct conn *c)
 {
 	if (c->flags & CONN_DRAINING) {
-		if (n->now_ms - c->partial_ms > DRAIN_MS)
+		if (n->now_ms - c->partial_ms > (n->unlistened ? GRACE_MS : DRAIN_MS))
 			conn_end(n, c);
 	} else if (too_slow(n, c)) {
 		count_one(&n->shown.counts.closed_slow, 1);

@@ -85,6 +85,8 @@ static void on_head(struct net *n, struct conn *c, const char *bytes)
 		return;
 	}
 	c->session.proto = proto_of(r, bytes);
+	if (q.method.at[0] == 'G' || q.method.at[0] == 'H')
+		http_drop_body(r);                       /* of GET and HEAD: it means nothing */
 	if (r->expects)
 		go_on(n, c);
 }

@@ -60,7 +60,7 @@ void http_clock(uint64_t wall_ms)
 
 /* ── responses ── */
 
-static void put(struct out *o, const char *text)
+static inline void put(struct out *o, const char *text)
 {
 	out_bytes(o, text, strlen(text));
 }
@@ -72,11 +72,27 @@ static const char *connection(uint8_t proto)
 	return proto & HTTP_1_0 ? "Connection: keep-alive\r\n" : "";
 }
 
+static void put_number(struct out *o, uint64_t n)
+{
+	char digits[20], *at = digits + sizeof digits;
+
+	do {
+		*--at = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	out_bytes(o, at, (size_t)(digits + sizeof digits - at));
+}
+
+enum { HEAD_BYTES = 512 };         /* of most heads: the output grows once */
+
 void http_reply(struct out *o, int status, const char *content_type, const char *headers, const void *body, size_t len)
 {
-	char head[128];
-
-	out_bytes(o, head, (size_t)snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\n", status, http_status_text(status)));
+	(void)out_room(o, HEAD_BYTES + len);
+	put(o, "HTTP/1.1 ");
+	put_number(o, (uint64_t)status);
+	put(o, " ");
+	put(o, http_status_text(status));
+	put(o, "\r\n");
 	put(o, date);
 	put(o, connection(o->proto));
 	if (content_type) {
@@ -84,8 +100,11 @@ void http_reply(struct out *o, int status, const char *content_type, const char 
 		put(o, content_type);
 		put(o, "\r\n");
 	}
-	if (status != 204 && status != 304)
-		out_bytes(o, head, (size_t)snprintf(head, sizeof head, "Content-Length: %zu\r\n", len));
+	if (status != 204 && status != 304) {
+		put(o, "Content-Length: ");
+		put_number(o, len);
+		put(o, "\r\n");
+	}
 	put(o, "X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\n");
 	if (!*headers || !strstr(headers, "Cache-Control:"))
 		put(o, "Cache-Control: no-store\r\n");

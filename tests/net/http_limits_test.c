@@ -144,10 +144,34 @@ static void who_takes_nothing_is_not_read_further_and_closed(void)
 		(void)say(good, GET("/healthz"));
 		EXPECT_RESPONSE(good, 200, "ok");
 		EXPECT(comes_to(&h.w, CONNECTIONS, 1));
-		EXPECT(wire_number(&h.w, CLOSED_SLOW) == 1);
+		EXPECT_EQ(wire_number(&h.w, CLOSED_SLOW), 1);
 		EXPECT(wire_number(&h.w, COMMANDS) < 50);
 		(void)close(fd);
 		(void)close(good);
+		wire_end(&h.w);
+	}
+}
+
+/* Refused for its next request, it goes on to talk: that buys no time. */
+static void who_talks_on_and_takes_nothing_is_closed(void)
+{
+	FOR_IO(io) {
+		struct http_wire h;
+		int fd, small = 4096;
+
+		HTTP(&h, 1, .io = io, .timeout_ms = 300, .http_header_ms = 200);
+		fd = dial(&h.w);
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+		for (int i = 0; i < 40; i++)
+			(void)say(fd, GET("/big"));
+		EXPECT(comes_to(&h.w, COMMANDS, 40));
+		for (int i = 0; i < 500 && wire_number(&h.w, CONNECTIONS); i++) {
+			(void)send(fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+			(void)poll(NULL, 0, 20);
+		}
+		EXPECT_EQ(wire_number(&h.w, CONNECTIONS), 0);    /* while it talked, not when it stopped */
+		EXPECT(wire_number(&h.w, CLOSED_SLOW) >= 1);
+		(void)close(fd);
 		wire_end(&h.w);
 	}
 }
@@ -295,6 +319,7 @@ TEST_MAIN(
 	TEST(a_connection_without_a_request_is_closed_after_a_while),
 	TEST(who_waits_for_an_answer_is_not_idle),
 	TEST(who_takes_nothing_is_not_read_further_and_closed),
+	TEST(who_talks_on_and_takes_nothing_is_closed),
 	TEST(one_client_too_many_is_told_so_but_for_the_unix_socket),
 	TEST(limits_are_those_that_were_set),
 	TEST(a_pipeline_has_a_limit, "P11"),

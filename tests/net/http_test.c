@@ -374,9 +374,10 @@ static void a_body_that_was_refused_is_passed_over(void)
 		fd = dial(&h.w);
 		(void)say(fd, head);
 		(void)say_bytes(fd, body, sizeof body);
-		(void)say(fd, GET("/healthz"));
+		(void)say(fd, "GET /healthz HTTP/1.1\r\n" L "Content-Length: 7\r\n\r\nuseless" GET("/readyz"));
 		EXPECT_RESPONSE(fd, 404, "not_found");
 		EXPECT_RESPONSE(fd, 200, "ok");
+		EXPECT_RESPONSE(fd, 200, "ready");
 		(void)close(fd);
 		wire_end(&h.w);
 	}
