@@ -16,13 +16,7 @@
 
 void serve_help_more(void)
 {
-<<<<<<< HEAD
 	putchar('\n');
-=======
-	printf("usage: noh serve [options]\n\n"
-	       "Counters and inventory for every Redis client: INCR, GET, SET, INV.RESERVE ... An answer means that it is\n"
-	       "on disk. redis-cli -p 7411 is enough to try it; for HTTP, curl http://localhost:5012/readyz.\n\n");
->>>>>>> http
 	settings_print_help();
 	printf("\nEvery option is a setting of the configuration file and of the environment, too: noh config show.\n"
 	       "Signals: SIGTERM, Ctrl-C finish what was begun and stop; a second one ends at once; SIGHUP reads settings\n"

@@ -46,8 +46,8 @@ const struct verb verbs[] = {
 	/* ── serve ── */
 	{ .group = "Serve", .name = "serve", .about = "counters, inventory and actors for Redis clients and over HTTP",
 	  .main = serve_main, .words = "[options]", .settings = true,
-	  .text = "Runs the server in this terminal until Ctrl-C. An answer means that it is on disk. Ask it with redis-cli,\n"
-		  "with curl, or with the verbs below: they find it by its data directory.",
+	  .text = "Runs the server in this terminal until Ctrl-C. An answer means that it is on disk. Ask it with redis-cli -p 7411,\n"
+		  "with curl (http://localhost:5012/readyz), or with the other verbs: they find it by its data directory.",
 	  .examples = "  noh serve\n"
 		      "  noh serve --data /var/lib/noh --memory 4GiB",
 	  .exits = "0 stopped, 1 failure, 2 wrong usage or settings, 75 try again later (directory in use, disk full, no memory)",
