@@ -33,10 +33,12 @@ static bool find_token(struct client *c, const struct words *w, char *why, size_
 {
 	const char *file = words_text(w, "token-file"), *token = words_text(w, "token");
 
-	if (file)
-		return read_token(c, file, why, size);
-	if (!token)
+	if (!file && !token) {
 		token = getenv("NOH_TOKEN");
+		file = token && *token ? NULL : getenv("NOH_TOKEN_FILE");
+	}
+	if (file && *file)
+		return read_token(c, file, why, size);
 	if (!token || !*token)
 		return true;
 	if (client_set_token(c, token))

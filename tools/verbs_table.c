@@ -20,7 +20,7 @@ const struct verb_option verbs_remote[] = {
 	{ "socket", "PATH", "its Unix socket, if not the one its settings name" },
 	{ "data", "DIR", "its data directory: tells where the socket is" },
 	{ "config", "FILE", "its configuration file: tells where the data directory is" },
-	{ "token-file", "FILE", "a file with your token; or the environment: NOH_TOKEN" },
+	{ "token-file", "FILE", "a file with your token (environment: NOH_TOKEN_FILE, or the token in NOH_TOKEN)" },
 	{ "token", "TOKEN", "the token itself; others on this machine may see it" },
 	{ "timeout", "TIME", "how long to wait for the answer; 30s" },
 	{ "json", NULL, "the server's answer as it is, for programs" },

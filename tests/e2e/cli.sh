@@ -140,6 +140,7 @@ echo "$token" > token; echo "$boss" > boss
 expect 0 'active' status counter:hits --url "http://127.0.0.1:$http" --token-file token
 expect 0 'active' status counter:hits --url "http://127.0.0.1:$http" --token "$token"
 is "a token by environment" 0 bash -c "NOH_TOKEN=$token '$noh' status counter:hits --url http://127.0.0.1:$http > out; echo \$?"
+is "a token's file by environment" 0 bash -c "NOH_TOKEN_FILE=token '$noh' status counter:hits --url http://127.0.0.1:$http > out; echo \$?"
 expect 1 'role' pool --url "http://127.0.0.1:$http" --token-file token
 expect 1 'role' dead list --url "http://127.0.0.1:$http" --token-file token
 expect 0 'healthy' pool --url "http://127.0.0.1:$http" --token-file boss
