@@ -33,7 +33,8 @@ endif
 # Tests of one thread: ThreadSanitizer has nothing to look at there.
 ifeq ($(SAN),thread)
 TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix tests/,$(addsuffix _test.c,core/address \
-           core/buddy core/clock core/glob core/ring_hash net/http_read net/out net/resp_read persist/record sched/directory sched/kv \
+           core/buddy core/clock core/glob core/json core/ring_hash actors/json net/http_read net/out net/resp_read persist/record \
+           sched/directory sched/kv \
            sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply)),$(TESTS))
 endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
@@ -128,6 +129,7 @@ install: all lib
 	$(OUT)/noh completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/noh.fish
 	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
 	install -D -m644 include/noh_actors.h $(DESTDIR)$(PREFIX)/include/noh_actors.h
+	install -D -m644 include/noh_json.h $(DESTDIR)$(PREFIX)/include/noh_json.h
 	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(PREFIX)/lib/libnoh.a
 	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.$(VERSION)
 	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.0

@@ -119,11 +119,14 @@ bool noh_json_time(noh_json value, int64_t *ms)
 {
 	char text[64];
 	size_t len = noh_json_type_of(value) == NOH_JSON_STRING ? noh_json_text(value, text, sizeof text) : sizeof text;
-	const char *at = text, *end = text + len;
+	const char *at = text, *end;
 	unsigned year, month, day, h, m, s, thousandths;
 	int minutes;
 
-	if (len >= sizeof text || !number(&at, end, 4, '-', &year) || !number(&at, end, 2, '-', &month) ||
+	if (len >= sizeof text)
+		return false;
+	end = text + len;
+	if (!number(&at, end, 4, '-', &year) || !number(&at, end, 2, '-', &month) ||
 	    !number(&at, end, 2, 0, &day) || at == end || (*at != 'T' && *at != 't' && *at != ' '))
 		return false;
 	at++;

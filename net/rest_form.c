@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "net/net.h"
-#include "net/status.h"
+#include "noh_actors.h"
 
 #include <string.h>
 
@@ -12,17 +12,35 @@ enum { TIMEOUT_PRESET_MS = 30000, TIMEOUT_MOST_MS = 86400000, LIST_PRESET = 100,
 #define ADDRESS_FIELD { .name = "actor_address", .type = NOH_JSON_STRING, .required = true, .least = 3, .most = ADDRESS_MAX }
 #define ADDRESS_TEXT { "Actor address in format {type}:{id}", "\"npc-brain:character-abc123\"" }
 
+#define TYPE_FIELD { .name = "message_type", .type = NOH_JSON_STRING, .required = true, .least = 1, .most = 255 }
+#define TYPE_TEXT { "Kind of the message: a name of the actor's type", "\"perception\"" }
+#define MESSAGE_FIELD { .name = "message", .type = NOH_JSON_OBJECT, .required = true }
+#define MESSAGE_TEXT { "Message payload (JSON)", NULL }
+
 static const noh_json_field send_fields[] = {
 	[SEND_ADDRESS] = ADDRESS_FIELD,
-	[SEND_TYPE] = { .name = "message_type", .type = NOH_JSON_STRING, .required = true, .least = 1, .most = 255 },
-	[SEND_MESSAGE] = { .name = "message", .type = NOH_JSON_OBJECT, .required = true },
-	[INVOKE_TIMEOUT] = { .name = "timeout_ms", .type = NOH_JSON_INT, .least = 1, .most = TIMEOUT_MOST_MS,
-			     .preset = TIMEOUT_PRESET_MS },
+	[SEND_TYPE] = TYPE_FIELD,
+	[SEND_MESSAGE] = MESSAGE_FIELD,
+	[SEND_DELAY] = { .name = "delay_ms", .type = NOH_JSON_INT, .least = 0, .most = (int64_t)NOH_LATER_MAX_MS },
 };
 static const struct rest_field_text send_texts[] = {
 	[SEND_ADDRESS] = ADDRESS_TEXT,
-	[SEND_TYPE] = { "Kind of the message: a name of the actor's type", "\"perception\"" },
-	[SEND_MESSAGE] = { "Message payload (JSON)", NULL },
+	[SEND_TYPE] = TYPE_TEXT,
+	[SEND_MESSAGE] = MESSAGE_TEXT,
+	[SEND_DELAY] = { "It arrives so many milliseconds later, once, also after a crash", NULL },
+};
+
+static const noh_json_field invoke_fields[] = {
+	[SEND_ADDRESS] = ADDRESS_FIELD,
+	[SEND_TYPE] = TYPE_FIELD,
+	[SEND_MESSAGE] = MESSAGE_FIELD,
+	[INVOKE_TIMEOUT] = { .name = "timeout_ms", .type = NOH_JSON_INT, .least = 1, .most = TIMEOUT_MOST_MS,
+			     .preset = TIMEOUT_PRESET_MS },
+};
+static const struct rest_field_text invoke_texts[] = {
+	[SEND_ADDRESS] = ADDRESS_TEXT,
+	[SEND_TYPE] = TYPE_TEXT,
+	[SEND_MESSAGE] = MESSAGE_TEXT,
 	[INVOKE_TIMEOUT] = { "How long to wait for the response, in milliseconds", NULL },
 };
 
@@ -80,9 +98,9 @@ static const struct rest_field_text cancel_texts[] = {
 
 const struct rest_form rest_forms[FORMS] = {
 	[FORM_SEND] = { "/actor/send", "SendToActorRequest", "SendToActorResponse",
-			"Send a message to an actor; it is activated if need be", send_fields, send_texts, 3 },
+			"Send a message to an actor; it is activated if need be", send_fields, send_texts, 4 },
 	[FORM_INVOKE] = { "/actor/invoke", "InvokeActorRequest", "InvokeActorResponse",
-			  "Send a message to an actor and wait for its response", send_fields, send_texts, 4 },
+			  "Send a message to an actor and wait for its response", invoke_fields, invoke_texts, 4 },
 	[FORM_ACTIVATE] = { "/actor/activate", "ActivateActorRequest", "ActivateActorResponse",
 			    "Bring an actor into memory", life_fields, life_texts, 1 },
 	[FORM_DEACTIVATE] = { "/actor/deactivate", "DeactivateActorRequest", "DeactivateActorResponse",

@@ -2,9 +2,15 @@
 #include "net/rest.h"
 
 #include "core/error.h"
+#include "core/mem.h"
 #include "net/net.h"
+#include "noh_actors.h"
 
 #include <string.h>
+
+#define LATER "later:"
+enum { LATER_LEN = sizeof LATER - 1 };
+_Static_assert(NOH_LATER_ADDRESS + LATER_LEN <= ADDRESS_MAX, "the keeper's address has room");
 
 /* ── responses ── */
 
@@ -67,7 +73,45 @@ static void format_sent(struct out *o, const struct reply_part *parts, uint32_t 
 		rest_problem(o, parts, write_not_accepted, node);
 }
 
+/* Of a message for later the keeper's refusal is one: it was not taken. */
+static void format_delayed(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
+{
+	struct reply_part part = parts[0];
+
+	if (part.status == NOH_REFUSED)
+		part.status = NOH_FULL;
+	format_sent(o, &part, n, tag);
+}
+
 /* ── requests ── */
+
+/* To the actor that keeps it until then: noh_actors.h, later. */
+static int delay(struct request *r, struct rest_actor *actor, struct rest_message *m, uint64_t delay_ms)
+{
+	noh_later_send head = { .delay_ms = delay_ms, .kind = m->kind };
+	size_t len = sizeof head + m->len;
+	char *body;
+
+	if (actor->len > NOH_LATER_ADDRESS)
+		return error_set(NOH_EADDRESS, "with \"delay_ms\" an address is at most %d bytes", NOH_LATER_ADDRESS);
+	body = mem_alloc(len);
+	if (!body)
+		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", len);
+	memcpy(body, &head, sizeof head);
+	if (m->len)
+		memcpy(body + sizeof head, m->body, m->len);
+	rest_message_free(m);
+	m->big = body;
+	m->big_len = len;
+	memmove(actor->address + LATER_LEN, actor->address, actor->len + 1);
+	memcpy(actor->address, LATER, LATER_LEN);
+	actor->len += LATER_LEN;
+	r->id_len = actor->len;
+	r->kind = NOH_LATER_SEND;
+	r->body = body;
+	r->len = (uint32_t)len;
+	return NOH_OK;
+}
 
 /* One with this key is under way. */
 static bool is_running(struct call *c, struct request *r)
@@ -100,6 +144,10 @@ static void ask(struct call *c, const struct http_request *q, enum rest_form_id 
 
 	if (!invoke)
 		tag.a = (uint64_t)(uintptr_t)rest_node(c);
+	if (rc == NOH_OK && !invoke && got[SEND_DELAY].n) {
+		rc = delay(&r, &actor, &m, (uint64_t)got[SEND_DELAY].n);
+		format = format_delayed;
+	}
 	if (rc != NOH_OK)
 		rest_problem_of(call_out(c), rc);
 	else if (!is_running(c, &r))

@@ -404,6 +404,8 @@ static int replayed(uint64_t token, int status)
 
 bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 {
+	static const char put_off[] = "the first message with this idempotency key was handled, but its answer was put off, and "
+				      "is not kept";
 	struct sched *s = w->fixed.sched;
 	struct sched_storage *disk = cell_type(s, c)->storage;
 	const struct envelope *env = msg_envelope(m);
@@ -431,8 +433,11 @@ bool durable_repeated(struct worker *w, struct cell *c, const noh_msg *m)
 	memcpy(&p, part, sizeof p);
 	if (msg_at_once(m))
 		due = 0;
-	if (m->reply_to && (p.body_hash != durable_print(m) || (p.flags & IDEM_DEFERRED)))
+	if (m->reply_to && p.body_hash != durable_print(m))
 		gate_answer(w, due, m->reply_to, NOH_EIDEM, NULL, 0);
+	else if (m->reply_to && (p.flags & IDEM_DEFERRED))
+		gate_answer(w, due, m->reply_to, NOH_EIDEM, m->reply_to & TOKEN_OF_NET ? put_off : NULL,
+			    m->reply_to & TOKEN_OF_NET ? sizeof put_off - 1 : 0);
 	else if (m->reply_to)
 		gate_answer(w, due, m->reply_to, replayed(m->reply_to, p.status), (char *)part + sizeof p,
 			    len - sizeof p);

@@ -183,7 +183,7 @@ static void unschedule(struct worker *w, struct cell *c, const struct sysmsg *n)
 
 static void tell_active(struct worker *w, struct cell *c, const struct sysmsg *n)
 {
-	struct life_report report = { .since_ms = life_since_ms(w->fixed.sched, c), .came = n->kind };
+	struct life_report report = { .since_ms = sched_since_ms(w->fixed.sched, c), .came = n->kind };
 	bool told = n->token & TOKEN_OF_NET;
 
 	if (report.came)                 /* the moment itself, even where nobody keeps it */

@@ -228,20 +228,6 @@ static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 	return rc;
 }
 
-/* A box that may be asked for it pays 4 bytes an actor, beside the cell. */
-static void note_since(struct worker *w, struct cell *c)
-{
-	struct sched *s = w->fixed.sched;
-
-	if (s->since_ds)
-		store_relaxed(&s->since_ds[cell_number(s, c)], w->mine.now_ds);
-}
-
-uint64_t life_since_ms(struct sched *s, struct cell *c)
-{
-	return s->since_ds ? s->wall_offset_ms + load_relaxed(&s->since_ds[cell_number(s, c)]) * UINT64_C(100) : 0;
-}
-
 bool life_activate(struct worker *w, struct cell *c)
 {
 	struct sched *s = w->fixed.sched;
@@ -274,7 +260,7 @@ bool life_activate(struct worker *w, struct cell *c)
 		return false;
 	}
 	count_one(&w->mine.port.types[t->index].activations, 1);
-	note_since(w, c);
+	sched_note_since(w, c);
 	c->flags |= CELL_READY;
 	cell_set_life(c, NOH_ACTIVE);
 	return true;
@@ -288,7 +274,7 @@ bool life_activate_new(struct worker *w, struct cell *c, struct type *t)
 	if (c->flags || t->pub.on_activate || t->pub.topic_count || t->durable || from->may_have(from->arg, body_hash(c)))
 		return false;
 	count_one(&w->mine.port.types[t->index].activations, 1);
-	note_since(w, c);
+	sched_note_since(w, c);
 	c->flags = CELL_LOADED | CELL_READY;
 	store_release(&c->life, NOH_ACTIVE | LIFE_KNOWN);
 	return true;

@@ -218,10 +218,25 @@ int sched_open(struct sched *s)
 	return NOH_OK;
 }
 
-/* Without it nobody is told when an actor was activated: that is all. */
+/* ── when actors were activated ──
+ * A box that may be asked for it pays 4 bytes an actor, beside the cells. Without memory nobody is told: that is all. */
+
 void sched_keep_since(struct sched *s)
 {
 	s->since_ds = mem_reserve(s->max_actors * sizeof *s->since_ds);
+}
+
+void sched_note_since(struct worker *w, struct cell *c)
+{
+	struct sched *s = w->fixed.sched;
+
+	if (s->since_ds)
+		store_relaxed(&s->since_ds[cell_number(s, c)], w->mine.now_ds);
+}
+
+uint64_t sched_since_ms(struct sched *s, struct cell *c)
+{
+	return s->since_ds ? s->wall_offset_ms + load_relaxed(&s->since_ds[cell_number(s, c)]) * UINT64_C(100) : 0;
 }
 
 static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_t scratch)

@@ -373,6 +373,8 @@ struct sched {
 /* sched.c */
 int  sched_open(struct sched *s);              /* after the fields above were set */
 void sched_keep_since(struct sched *s);     /* before it starts: when actors are activated */
+void sched_note_since(struct worker *w, struct cell *c);                 /* now            */
+uint64_t sched_since_ms(struct sched *s, struct cell *c);                /* wall clock; 0: nobody keeps it */
 int  sched_start(struct sched *s);             /* types are known: make the workers */
 void sched_discard(struct sched *s);           /* no thread runs: whoever is left goes, counted */
 void sched_close(struct sched *s);
@@ -446,7 +448,6 @@ uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybod
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
 struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
 void life_weigh(struct port *p, struct cell *c);           /* what it has besides its body may have changed */
-uint64_t life_since_ms(struct sched *s, struct cell *c);   /* wall clock; 0: nobody keeps it */
 void life_comes(struct port *p, struct cell *c, bool reborn);   /* it exists from now on, and is counted */
 void life_goes(struct port *p, struct cell *c);
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */

@@ -166,7 +166,7 @@ all_exported() {
 staged_install() {   # into DESTDIR for another prefix, as a packager does
 	run_make install DESTDIR="$tmp/dest" PREFIX=/usr || return
 	local f
-	for f in bin/noh share/man/man1/noh.1 share/bash-completion/completions/noh include/noh.h include/noh_actors.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
+	for f in bin/noh share/man/man1/noh.1 share/bash-completion/completions/noh include/noh.h include/noh_actors.h include/noh_json.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
 		[ -e "$tmp/dest/usr/$f" ] || { echo "$f was not installed"; return 1; }
 	done
 	grep -qx 'prefix=/usr' "$tmp/dest/usr/lib/pkgconfig/noh.pc" || { echo "noh.pc names another prefix"; return 1; }
@@ -194,14 +194,14 @@ install_stage() {
 		check "libraries of libnoh.so are found" resolves "$lib/libnoh.so"
 		mkdir -p "$tmp/examples"
 		check "make -C examples" make -C examples OUT="$tmp/examples"
-		for e in counter ask timer; do
+		for e in counter ask timer json; do
 			check "examples/$e" "$tmp/examples/$e"
 		done
 		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/durable, again" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/counter, static" static_example
 		has redis-cli && suite "README.md, literally" tests/e2e/readme.sh "$tmp/prefix"
-		has g++ && check "noh.h and noh_actors.h in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h
+		has g++ && check "noh.h and its sisters in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h include/noh_json.h
 	fi
 	unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 	close_stage
@@ -252,7 +252,7 @@ serve_stage() {
 	local s
 	stage "the server, from outside"
 	: > "$tmp/skips"
-	for s in clients idle http full_disk; do
+	for s in clients idle http api full_disk; do
 		suite "tests/e2e/$s.sh" tests/e2e/$s.sh "$out/noh"
 		grep '^SKIP' "$log" >> "$tmp/skips"
 	done

@@ -126,12 +126,11 @@ struct response {
 
 static inline void rest_say(int fd, const char *path, const char *headers, const char *json)
 {
-	char *text = malloc(strlen(json) + 1024);
+	char text[4096];
 
-	sprintf(text, "%s %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+	snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
 		*json ? "POST" : "GET", path, headers, strlen(json), json);
 	EXPECT(say(fd, text));
-	free(text);
 }
 
 static inline void rest_hear(int fd, struct response *p)
