@@ -136,6 +136,8 @@ size_t http_run(struct net *n, struct conn *c, char *bytes, size_t *len, bool *c
 	size_t used = 0;
 
 	*cut = false;
+	if (!c->partial_ms)
+		c->http.body_ms = n->now_ms;     /* it was we who waited, in the middle of a body or before it */
 	while (used < *len && conn_may_run(n, c)) {
 		size_t rest = *len - used;
 

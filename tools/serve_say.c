@@ -144,11 +144,13 @@ static void tell_address(const struct server *s, enum setting_id port, const cha
 static void try_http(const struct server *s, const char *lead)
 {
 	char local[4200];
-	const char *address = settings_text(&s->settings, SET_BIND);
+	const char *address = settings_is_loopback(settings_text(&s->settings, SET_BIND)) ? "localhost"
+											  : settings_text(&s->settings, SET_BIND);
+	bool six = strchr(address, ':') != NULL;
 	const char *path = settings_http_path(&s->settings, local, sizeof local);
 
 	if (settings_number(&s->settings, SET_HTTP_PORT))
-		printf("%scurl http://%s:%s/readyz\n", lead, settings_is_loopback(address) ? "localhost" : address,
+		printf("%scurl http://%s%s%s:%s/readyz\n", lead, six ? "[" : "", address, six ? "]" : "",
 		       settings_text(&s->settings, SET_HTTP_PORT));
 	else if (path)
 		printf("%scurl --unix-socket %s http://localhost/readyz\n", lead, path);

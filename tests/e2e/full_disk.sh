@@ -44,10 +44,17 @@ for io in uring epoll; do
 		is "reads go on" "$sum" redis-cli -p "$port" GET full:sum
 		is "so does all that writes nothing" PONG redis-cli -p "$port" PING
 		like "INFO says so" 'read_only:1' redis-cli -p "$port" INFO
+		if command -v curl >/dev/null; then
+			is "/readyz says so" $'{"status":"not ready","reason":"read-only: no space left on disk"}\n503' \
+				curl -sS --unix-socket "$tmp/data/http.sock" -w '%{http_code}' http://localhost/readyz
+			is "/healthz is fine" '{"status":"ok"}' curl -sS --unix-socket "$tmp/data/http.sock" http://localhost/healthz
+		fi
 		for i in 1 2 3; do like "writes stay refused" READONLY redis-cli -p "$port" INCRBY full:sum 1; done
 		is "and have changed nothing" "$sum" redis-cli -p "$port" GET full:sum
 		rm "$tmp/disk/ballast"
 		for i in $(seq 100); do last=$(write); case $last in *READONLY*) sleep 0.1 ;; *) break ;; esac; done
+		command -v curl >/dev/null &&
+			is "/readyz is fine again" '{"status":"ready"}' curl -sS --unix-socket "$tmp/data/http.sock" http://localhost/readyz
 		if [ "$last" = $((sum + 1)) ]; then ok; else fail "it does not recover by itself" "$last" "wanted $((sum + 1))"; fi
 		kill_server
 		start_server --io $io
