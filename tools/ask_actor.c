@@ -88,20 +88,20 @@ static char *message_text(const struct words *w)
 	return NULL;
 }
 
-/* {"actor_address":..., "message_type":..., "message":<as given>, "timeout_ms":...} */
-static char *request_text(const struct words *w, const char *message, uint64_t timeout_ms)
+/* {"actor_address":..., "message_type":..., "message":<as given>, "timeout_ms" or "delay_ms":...} */
+static char *request_text(const struct words *w, const char *message, const char *time_name, uint64_t ms)
 {
 	struct ask_body b;
-	char timeout[48] = "", *text = NULL;
+	char when[64] = "", *text = NULL;
 
 	ask_begin(&b);
 	ask_put(&b, "actor_address", w->plain[0]);
 	ask_put(&b, "message_type", w->plain[1]);
 	const char *head = ask_end(&b, w);
 
-	if (timeout_ms)
-		snprintf(timeout, sizeof timeout, ",\"timeout_ms\":%llu", (unsigned long long)timeout_ms);
-	if (head && asprintf(&text, "%.*s,\"message\":%s%s}", (int)strlen(head) - 1, head, message, timeout) < 0)
+	if (ms)
+		snprintf(when, sizeof when, ",\"%s\":%llu", time_name, (unsigned long long)ms);
+	if (head && asprintf(&text, "%.*s,\"message\":%s%s}", (int)strlen(head) - 1, head, message, when) < 0)
 		text = NULL;
 	return text;
 }
@@ -169,17 +169,18 @@ static int message_main(const char *verb, const char *path, bool waits, int argc
 	struct client c;
 	char header[320], *message = NULL, *body = NULL;
 	struct answer a = { .text = NULL };
+	uint64_t delay = 0;
 	int code;
 
 	if (!words_read(&w, verb, argc, argv, &code))
 		return code;
 	if (ask_open(&c, &w, &code)) {
 		code = CLI_USAGE;
-		if (words_count(&w, 2, 10000, w.count ? "the kind of the message is" : "address and kind of the message are") &&
+		if (words_duration(&w, "delay", 1, UINT64_C(366) * 86400000, &delay) && words_count(&w, 2, 10000, w.count ? "the kind of the message is" : "address and kind of the message are") &&
 		    idem_header(&w, header, sizeof header))
 			message = message_text(&w);
 		if (message)
-			body = request_text(&w, message, waits ? c.timeout_ms : 0);
+			body = request_text(&w, message, waits ? "timeout_ms" : "delay_ms", waits ? c.timeout_ms : delay);
 		c.timeout_ms += 2000;                    /* the server's own word on it comes first */
 		if (body)
 			code = ask(&c, &w, path, header, body, &a);

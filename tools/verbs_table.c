@@ -94,9 +94,11 @@ const struct verb verbs[] = {
 		      "  noh invoke inventory:shoes commit reservation=1\n"
 		      "  noh invoke inventory:shoes get" },
 	{ .name = "send", .about = "send a message to an actor without waiting for its answer", .main = send_main,
-	  .words = "TYPE:ID KIND [MESSAGE]", .remote = true, .options = OPTIONS(IDEM),
+	  .words = "TYPE:ID KIND [MESSAGE]", .remote = true,
+	  .options = OPTIONS(IDEM, { "delay", "TIME", "it arrives so much later, once, also after a crash" }),
 	  .text = "It is accepted when this returns, and will be handled. " MESSAGE_TEXT,
 	  .examples = "  noh send counter:hits incr by=1\n"
+		      "  noh send counter:hits incr by=1 --delay 10m\n"
 		      "  echo '{\"by\": 1}' | noh send counter:hits incr -" },
 	{ .name = "status", .about = "one actor: active or not, its mailbox, its last message", .main = status_main,
 	  .words = "TYPE:ID", .remote = true, .text = "Never activates it.",

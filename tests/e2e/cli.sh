@@ -50,6 +50,11 @@ expect 0 '"value":9' invoke counter:hits incr '{"by": 3}'
 is "a message from stdin" '{"outcome":"ok","value":10,"applied":1}' bash -c "echo '{\"by\": 1}' | '$noh' invoke counter:hits incr -"
 is "--json is the server's word" '{"response":{"outcome":"ok","value":10}}' "$noh" invoke counter:hits get --json
 expect 0 '^accepted$' send counter:hits incr by=-10
+expect 0 '^accepted$' send counter:later incr by=4 --delay 300ms
+for i in $(seq 100); do "$noh" invoke counter:later get | grep -q '"value":4' && break; sleep 0.1; done
+expect 0 '"value":4' invoke counter:later get
+expect 0 '^accepted$' send counter:muchlater incr --delay 1d
+expect 0 'later:counter:muchlater' schedule list
 expect 0 '"accepted":true' send counter:hits incr by=0 --json
 expect 0 '"value":0' invoke counter:hits get
 expect 0 '"outcome":"ok"' invoke counter:big set value=9223372036854775807
