@@ -4,19 +4,25 @@
 # make stress     minutes of it              make fuzz    fuzz the parsers (minutes)
 # make bench      numbers; idle machine      make bench-peers       beside CAF, Erlang, Go, Tokio, Redis ...
 # make lib        libnoh.a .so noh.pc        make install PREFIX=/usr/local
-# make tests      build them all, run none
+# make tests      build them all, run none   make deb     noh and noh-dev for Debian, in out/plain
 # make sim        the simulator: noh sim     noh sim --seed 42 --loud      one seed, step by step
 # SAN=thread|address   a sanitizer build     V=1 shows commands     CC=clang works as well
+# SLOW=1 make unit     where the time goes   make T="wheel kv" unit tests of either name
 CC      ?= gcc
 VERSION := $(shell sed -n 's/.*NOH_VERSION "\(.*\)"/\1/p' include/noh.h)
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
+DOCDIR  ?= $(PREFIX)/share/doc/noh
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+# Where noh looks by itself is /etc/noh/noh.conf: a package's. Elsewhere the service alone is told of its file.
+CONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 OUT     := out/$(if $(SAN),$(SAN),plain)$(if $(filter-out gcc cc,$(CC)),-$(notdir $(CC)))
 sanflag  = $(if $(filter address,$(SAN)),address$(comma)undefined,$(SAN))
 comma   := ,
 OPT     := $(if $(SAN),-O1 -fsanitize=$(sanflag) -fno-omit-frame-pointer -DNOH_SANITIZED,-O2)
 WARN    := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 CFLAGS  += -std=c11 -D_GNU_SOURCE -I. -Iinclude $(if $(filter thread,$(SAN)),-I$(OUT)/shim -DCK_USE_CC_BUILTINS=1) \
-           $(OPT) -g -fPIC -fvisibility=hidden -pthread $(WARN)
+           $(OPT) -g$(if $(SAN),1) -fPIC -fvisibility=hidden -pthread $(WARN)
 LIBS    := -lck -llmdb -luring -lxxhash -lcrypto $(if $(SAN),,-ljemalloc) -lm -pthread
 PARTS   := core mailbox sched persist net box actors
 SRC     := $(wildcard $(PARTS:%=%/*.c))
@@ -35,13 +41,14 @@ ifeq ($(SAN),thread)
 TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix tests/,$(addsuffix _test.c,core/address \
            core/buddy core/clock core/glob core/json core/ring_hash actors/json net/http_read net/out net/resp_read persist/record \
            sched/directory sched/kv \
-           sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply)),$(TESTS))
+           sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply \
+           persist/datadir persist/fold persist/recover actors/inventory actors/inventory_model)),$(TESTS))
 endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
-pick     = $(if $(T),$(foreach t,$(1),$(if $(findstring $(T),$(t)),$(t))),$(1))
+pick     = $(if $(T),$(foreach t,$(1),$(if $(strip $(foreach w,$(T),$(findstring $(w),$(t)))),$(t))),$(1))
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 .SECONDARY:
-.PHONY: all lib run demo sim test tests unit stress fuzz bench bench-peers install deps clean
+.PHONY: all lib run demo sim test tests unit stress fuzz bench bench-peers install deb deps clean
 
 all: $(OUT)/noh
 deps:
@@ -118,8 +125,8 @@ $(OUT)/libnoh.a: $(OUT)/libnoh.o
 $(OUT)/libnoh.so.$(VERSION): $(OUT)/libnoh.o
 	$(call say,LINK,$@) $(CC) $(CFLAGS) -shared -Wl,-soname,libnoh.so.0 $< -o $@ $(LIBS) && ln -sf $(@F) $(OUT)/libnoh.so
 $(OUT)/noh.pc: include/noh.h Makefile
-	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: noh' 'Description: actor runtime' 'Version: $(VERSION)' \
-	 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lnoh' 'Libs.private: $(LIBS)' > $@
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'Name: noh' 'Description: actor runtime' 'Version: $(VERSION)' \
+	 'Cflags: -I$${prefix}/include' 'Libs: -L$${libdir} -lnoh' 'Libs.private: $(LIBS)' > $@
 install: all lib
 	install -D -m755 $(OUT)/noh $(DESTDIR)$(PREFIX)/bin/noh
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
@@ -130,12 +137,18 @@ install: all lib
 	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
 	install -D -m644 include/noh_actors.h $(DESTDIR)$(PREFIX)/include/noh_actors.h
 	install -D -m644 include/noh_json.h $(DESTDIR)$(PREFIX)/include/noh_json.h
-	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(PREFIX)/lib/libnoh.a
-	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.$(VERSION)
-	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libnoh.so.0
-	ln -sf libnoh.so.0 $(DESTDIR)$(PREFIX)/lib/libnoh.so
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	sed 's,^prefix=.*,prefix=$(PREFIX),' $(OUT)/noh.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/noh.pc
+	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(LIBDIR)/libnoh.a
+	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libnoh.so.$(VERSION)
+	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libnoh.so.0
+	ln -sf libnoh.so.0 $(DESTDIR)$(LIBDIR)/libnoh.so
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(UNITDIR)
+	sed 's,^prefix=.*,prefix=$(PREFIX),; s,^libdir=.*,libdir=$(LIBDIR),' $(OUT)/noh.pc > $(DESTDIR)$(LIBDIR)/pkgconfig/noh.pc
+	sed '1d; s,@bindir@,$(PREFIX)/bin,; s,@sysconfdir@,$(CONFDIR),; s,@docdir@,$(DOCDIR),' packaging/noh.service \
+	 > $(DESTDIR)$(UNITDIR)/noh.service
+	install -D -m644 docs/operations.md $(DESTDIR)$(DOCDIR)/operations.md
+	[ -e $(DESTDIR)$(CONFDIR)/noh/noh.conf ] || install -D -m644 packaging/noh.conf $(DESTDIR)$(CONFDIR)/noh/noh.conf
+deb: all lib
+	@packaging/deb.sh $(OUT)
 clean:
 	rm -rf out
 -include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(TESTS) $(STRESS) $(SIM) $(FAKED) $(FAKING)) $(call simobj,$(SRC) $(SIMBOX)))

@@ -66,7 +66,8 @@ static bool ring_watch(struct load_io *io, struct load_conn *c)
 
 static void ring_unwatch(struct load_io *io, struct load_conn *c)
 {
-	(void)io;
+	/* What is queued names the socket by its number, which the next one may get. */
+	(void)io_uring_submit(&((struct ring_io *)io)->ring);
 	shutdown(c->fd, SHUT_RDWR);              /* ends what is under way on it; its reports are of the past */
 	c->generation++;
 }

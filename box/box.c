@@ -86,12 +86,13 @@ static int set_options(noh_box *box, const noh_options *o)
 		return error_set(NOH_EINVAL, "max_actors is at most 2^31, max_message at most 2^29");
 	s->max_actors = o->max_actors ? (uint32_t)o->max_actors + 2 : default_max_actors();
 	s->max_message = o->max_message ? o->max_message : 1u << 20;
-	s->memory_budget = o->memory_budget;
-	s->slow_turn_ms = o->slow_turn_ms ? o->slow_turn_ms : 100;
+	store_relaxed(&s->memory_budget, o->memory_budget);
+	store_relaxed(&s->actor_budget, NO_BUDGET);
+	store_relaxed(&s->slow_turn_ms, o->slow_turn_ms ? o->slow_turn_ms : BOX_SLOW_TURN_MS);
 	s->log = o->log;
 	s->log_user = o->log_user;
 	s->seed = o->seed;
-	s->min_idle_ds = UINT32_MAX;
+	store_relaxed(&s->min_idle_ds, UINT32_MAX);
 	if (s->seed == 0 && getrandom(&s->seed, sizeof s->seed, 0) != sizeof s->seed)
 		return error_set(NOH_ESYSTEM, "getrandom: %s", strerror(errno));
 	box->unpinned = o->unpinned;
@@ -204,7 +205,6 @@ static int batch_of_one(noh_turn *turn, const noh_msg *msg)
 static void set_type(struct sched *s, struct type *t, const noh_type *pub)
 {
 	bool disk = s->journal.arg != NULL;
-	uint32_t idle = pub->idle_timeout_ms ? pub->idle_timeout_ms : 300000;
 
 	t->pub = *pub;
 	t->name_len = (uint32_t)strlen(pub->name);
@@ -213,7 +213,7 @@ static void set_type(struct sched *s, struct type *t, const noh_type *pub)
 	t->capacity = pub->mailbox_capacity ? pub->mailbox_capacity : 100;
 	t->half = t->capacity / 2;
 	t->hard = t->capacity * HARD_FACTOR;
-	t->idle_ds = idle == NOH_NEVER ? UINT32_MAX : (idle + 99) / 100 + 1;
+	store_relaxed(&t->idle_ds, box_idle_ds(pub->idle_timeout_ms));
 	t->personal = -1;
 	for (uint32_t i = 0; i < pub->kind_count; i++) {
 		if (pub->kinds[i].flags & NOH_KIND_PERSONAL)
@@ -256,8 +256,8 @@ int noh_register(noh_box *box, const noh_type *pub)
 	set_type(s, t, pub);
 	t->index = s->type_count;
 	t->short_capacity = pub->kinds || s->max_message < MSG_INLINE ? 0 : t->capacity;
-	if (t->idle_ds < s->min_idle_ds)
-		s->min_idle_ds = t->idle_ds;
+	if (load_relaxed(&t->idle_ds) < load_relaxed(&s->min_idle_ds))
+		store_relaxed(&s->min_idle_ds, load_relaxed(&t->idle_ds));
 	s->types[s->type_count++] = t;
 	return NOH_OK;
 }
@@ -470,5 +470,6 @@ void noh_close(noh_box *box)
 	store_close(box->store);
 	marks_close(&box->marks);
 	mem_free(box->threads, 0);
+	mem_free(box->pulse, 0);
 	mem_free(box, sizeof *box);
 }

@@ -58,6 +58,7 @@ struct noh_box {
 	bool           unpinned;
 	bool           stepped;          /* tests: no threads, sched_pass by hand */
 	atomic_u32     phase;            /* enum box_phase */
+	struct pulse { uint64_t passes, seen_ns; } *pulse;   /* by worker: noh_pulse; NULL: not asked yet */
 };
 
 /* For tests and the simulator: noh_open in another world. The disk becomes the box's, and is ended by
@@ -87,14 +88,19 @@ void box_errands_stop(noh_box *box);                         /* waits for the on
 /* dead.c - the actor that takes messages back from where they were set aside. Before noh_start knows its types. */
 int  box_register_clerk(noh_box *box);
 
-/* wait.c - what is told from the image. Blocks until all that is durable now is folded: NOH_OK, NOH_ETIMEOUT. */
+/* schedule.c - what is told from the image. Blocks until all that is durable now is folded: NOH_OK, NOH_ETIMEOUT. */
 int  box_fold_now(noh_box *box, uint32_t timeout_ms);
+
+/* change.c - what may change while it runs. */
+#define BOX_SLOW_TURN_MS 100
+uint32_t box_idle_ds(uint32_t idle_timeout_ms);              /* of the scheduler's tenths           */
 
 /* disk.c - the durable side, in the order of a box's life. */
 int  box_disk_open(noh_box *box, const noh_options *o);      /* recovers; before types are known */
 int  box_disk_start(noh_box *box, bool threads);             /* types are known                  */
 int  box_disk_stop(noh_box *box, bool fold);                 /* workers have ended               */
 void box_disk_close(noh_box *box);
+void box_disk_share(noh_box *box);                           /* the memory budget is known, or new */
 /* What the two threads do in one round; tests and the simulator call them. */
 int  box_journal_round(noh_box *box, bool wait);
 int  box_keeper_round(noh_box *box);

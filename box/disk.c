@@ -46,9 +46,9 @@ static void on_durable(void *arg, uint64_t epoch)
 #define RING_LEAST (64u << 10)
 
 /* After a crash all of the journal that is not folded is in memory for a while: of a small one, a quarter. */
-static uint64_t journal_most(const struct sched *s, const noh_options *o)
+static uint64_t journal_most(struct sched *s, const noh_options *o)
 {
-	uint64_t most = o->journal_bytes ? o->journal_bytes : JOURNAL_BYTES, quarter = s->memory_budget / 4;
+	uint64_t most = o->journal_bytes ? o->journal_bytes : JOURNAL_BYTES, quarter = load_relaxed(&s->memory_budget) / 4;
 
 	if (quarter && quarter < JOURNAL_LEAST)
 		quarter = JOURNAL_LEAST;
@@ -57,12 +57,12 @@ static uint64_t journal_most(const struct sched *s, const noh_options *o)
 
 /* What workers put into their rings at once is written at once, and folded at once: a record of a hundred bytes
  * may change a page of its own. */
-static uint32_t ring_bytes(const struct sched *s, uint32_t given)
+static uint32_t ring_bytes(struct sched *s, uint32_t given)
 {
-	uint64_t share = s->memory_budget / 256 / s->worker_count;
+	uint64_t budget = load_relaxed(&s->memory_budget), share = budget / 256 / s->worker_count;
 	uint32_t ring = RING_BYTES;
 
-	if (given || !s->memory_budget)
+	if (given || !budget)
 		return given;
 	while (ring > RING_LEAST && ring > share)
 		ring /= 2;
@@ -167,16 +167,17 @@ static void fold_soon(void *arg)
 
 /* A quarter is for folds, a sixteenth for what the allocator has besides; what is always there is as much as it is,
  * but of a budget that is too small for it not more than three eighths. */
-static void share_memory(noh_box *box)
+void box_disk_share(noh_box *box)
 {
 	struct box_disk *d = &box->disk;
 	struct sched *s = &box->sched;
-	uint64_t fixed = FIXED_BYTES + (uint64_t)RING_BYTES / 2 * s->worker_count, budget = s->memory_budget;
+	uint64_t fixed = FIXED_BYTES + (uint64_t)RING_BYTES / 2 * s->worker_count;
+	uint64_t budget = load_relaxed(&s->memory_budget);
 
 	if (fixed > budget / 8 * 3)
 		fixed = budget / 8 * 3;
-	d->keeper.memory = budget / 4;
-	s->memory = (struct sched_memory){ d, budget / 4 + budget / 16 + fixed, not_folded, is_folded, fold_soon };
+	store_relaxed(&d->keeper.memory, budget / 4);
+	store_relaxed(&s->memory.aside, budget / 4 + budget / 16 + fixed);
 }
 
 /* ── open, all of it ── */
@@ -218,8 +219,8 @@ int box_disk_open(noh_box *box, const noh_options *o)
 				     .fold_bytes = o->journal_bytes / 8 * 3,
 				     .clock = s->clock, .wall_ms = s->clock.wall_ms,
 				     .wall_arg = s->clock.arg };
-	if (s->memory_budget)
-		share_memory(box);
+	s->memory = (struct sched_memory){ d, 0, not_folded, is_folded, fold_soon };
+	box_disk_share(box);
 	return NOH_OK;
 }
 

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* ── delivering ── */
 
@@ -402,12 +403,17 @@ static uint64_t on_publish(void *arg, struct port *p, struct topic *topic, const
 static void name_node(noh_box *box, const char *given)
 {
 	char *id = box->server->node_id;
+	uint64_t random = 0;             /* not the seed: that is nobody's business */
 
-	if (given && *given)
+	if (given && *given) {
 		snprintf(id, sizeof box->server->node_id, "%s", given);
+		return;
+	}
+	if (box->disk.journal)
+		random = box->disk.dir.id;
 	else
-		snprintf(id, sizeof box->server->node_id, "%016llx",
-			 (unsigned long long)(box->disk.journal ? box->disk.dir.id : box->sched.seed));
+		(void)!getrandom(&random, sizeof random, 0);
+	snprintf(id, sizeof box->server->node_id, "%016llx", (unsigned long long)random);
 }
 
 int noh_listen(noh_box *box, const noh_listen_options *options)
@@ -432,6 +438,28 @@ int noh_set_accounts(noh_box *box, const noh_account *accounts, size_t count)
 	if (!box->server)
 		return error_set(NOH_EINVAL, "noh_set_accounts: the box does not listen");
 	return server_set_accounts(box->server, accounts, count);
+}
+
+int noh_set_listen_options(noh_box *box, const noh_listen_options *options)
+{
+	if (!box->server)
+		return error_set(NOH_EINVAL, "noh_set_listen_options: the box does not listen");
+	return server_set_options(box->server, options);
+}
+
+/* Whole lines: a reader may rely on each one's end. */
+int noh_reloaded(noh_box *box, uint64_t request, bool ok, const char *findings)
+{
+	uint32_t owner = token_worker(request);
+	const char *end = strrchr(findings, '\n');
+	struct net *n;
+
+	if (!box->server || owner >= box->server->workers || !(request & TOKEN_NET))
+		return error_set(NOH_EINVAL, "noh_reloaded: nobody made this request");
+	n = load_acquire(&box->server->nets[owner]);
+	if (n && net_answer_late(n, request, 0, ok ? NOH_OK : NOH_REFUSED, findings, end ? (size_t)(end - findings) + 1 : 0))
+		park_wake(&box->sched.workers[owner].shared.park);
+	return NOH_OK;
 }
 
 int noh_get_net_stats(noh_box *box, noh_net_stats *stats)

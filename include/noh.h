@@ -135,6 +135,18 @@ NOH_API int noh_start(noh_box *box);
  * counted, and NOH_ETIMEOUT is returned. A box that was stopped can only be closed. */
 NOH_API int noh_stop(noh_box *box, uint32_t timeout_ms);
 
+/* Change these two of its options while it runs; zero means what it means there. With less memory the coldest
+ * actors go back to storage from now on; the journal and the workers' buffers stay as they were made. Threads:
+ * any, one at a time. */
+NOH_API int noh_set_memory_budget(noh_box *box, uint64_t bytes);
+NOH_API int noh_set_slow_turn(noh_box *box, uint32_t ms);
+
+/* Are the workers alive? Wakes them all, and says how long ago the one that lags most was last seen to have gone
+ * round: in the call before, if all is well. So call it again and again, some seconds apart; a worker inside one
+ * long turn, or one call of the system that does not come back, makes it grow. worker (or NULL): which one.
+ * NOH_OK, NOH_ESTOPPED. Threads: any, one at a time. Never blocks. */
+NOH_API int noh_pulse(noh_box *box, uint64_t *silent_ms, unsigned *worker);
+
 /* Free everything. Stops first, at once, if need be. No other thread may be inside the box. */
 NOH_API void noh_close(noh_box *box);
 
@@ -285,6 +297,10 @@ typedef struct noh_type {
 
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
 NOH_API int noh_register(noh_box *box, const noh_type *type);
+
+/* Another idle time for a registered type, also while the box runs; 0 and NOH_NEVER as in noh_type. It counts
+ * for actors that idle already. NOH_OK, NOH_ENOTYPE. Threads: any, one at a time. */
+NOH_API int noh_set_idle_timeout(noh_box *box, const char *type, uint32_t idle_timeout_ms);
 
 /* The number of the message kind of this name; the type has a table of kinds. Any thread. NOH_ENOTYPE, NOH_EKIND. */
 NOH_API int noh_kind_number(noh_box *box, const char *type, const char *name);
@@ -837,6 +853,8 @@ typedef struct noh_listen_options {
 					     0: 30 000                                              */
 	uint32_t    idle_ms;              /* of one that says nothing at all; 0: never              */
 	uint32_t    call_ms;              /* until a command is answered TIMEOUT; 0: 30 000         */
+	uint32_t    stop_ms;              /* while the box stops: of a client that takes none of its answers,
+					     then it is cut; 0: 1000                                */
 	uint32_t    http_max_header_bytes;/* of a request's line and fields; 0: 16 KiB              */
 	uint32_t    http_max_headers;     /* 0: 100                                                 */
 	uint32_t    http_max_body_bytes;  /* 0: 2 MiB                                               */
@@ -847,6 +865,9 @@ typedef struct noh_listen_options {
 	int         durability;           /* of commands that do not say: NOH_DISK, NOH_MEMORY      */
 	bool        may_shutdown;         /* SHUTDOWN calls on_shutdown                             */
 	void      (*on_shutdown)(void *user);
+	/* CONFIG RELOAD: somebody wants the program to read its settings again. A worker calls it: it must not
+	 * block. noh_reloaded answers, from any thread. NULL: the program has none.             */
+	void      (*on_reload)(void *user, uint64_t request);
 	const char *node_id;              /* what it calls itself, up to 63 bytes; NULL: the id of its data directory */
 	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell
 					     beside their own; kept                                 */
@@ -857,8 +878,19 @@ typedef struct noh_listen_options {
  * names the address), NOH_ENOMEM, NOH_ESTOPPED. */
 NOH_API int noh_listen(noh_box *box, const noh_listen_options *options);
 
+/* Change what can change while it listens: all limits and times (uint32_t) and info. Those that differ from the
+ * options given last are taken over, whatever CONFIG SET said of them meanwhile; all other fields are ignored.
+ * Blocks until every worker goes by them, a second at most. NOH_OK; NOH_ETIMEOUT: a worker is in a long turn, and
+ * will go by them after it (until then info given before must stay). Threads: any, one at a time. */
+NOH_API int noh_set_listen_options(noh_box *box, const noh_listen_options *options);
+
+/* What a reload came to: one line per finding, fields parted by tabs: "changed", "restart", each with name, old,
+ * new, where; "warning", "error" with a sentence. ok: it happened (else nothing has changed). Never blocks. */
+NOH_API int noh_reloaded(noh_box *box, uint64_t request, bool ok, const char *findings);
+
 /* Who may use it: any time, also while it runs; replaces those before. With none, everybody may do all. token is
- * the SHA-256 of the user's secret. */
+ * the SHA-256 of the user's secret. A connection whose account is gone, or has another token now, is closed; one
+ * whose role is another has that from its next command on. */
 typedef struct noh_account {
 	const char *name;
 	int         role;

@@ -317,15 +317,6 @@ bool mailbox_idle(struct mailbox *m, const struct mailroom *room, bool shared)
 	return true;
 }
 
-void mailbox_born(struct mailbox *m, unsigned state)
-{
-	uint64_t tail = mb_tail(load_relaxed(&m->word)) + 1;
-
-	must(mb_state(load_relaxed(&m->word)) == MB_DEAD);
-	store_release(&m->head, mb_word(0, 0, tail));      /* a late dropper that sees it sees gen */
-	store_release(&m->word, mb_word(state, 0, tail));
-}
-
 bool mailbox_kill(struct mailbox *m, const struct mailroom *room)
 {
 	uint64_t word = load_acquire(&m->word);

@@ -17,6 +17,7 @@
 #ifndef NOH_MAILBOX_MAILBOX_H
 #define NOH_MAILBOX_MAILBOX_H
 
+#include "core/must.h"
 #include "mailbox/ring.h"
 
 enum { MB_DEAD = 0, MB_IDLE = 1, MB_BUSY = 2, MB_PARKED = 3 };
@@ -186,7 +187,15 @@ struct sysmsg *mailbox_take_waiters(struct mailbox *m);
 /* Birth and death of the actor in this cell; by the one who owns it. born: DEAD -> IDLE, or BUSY if
  * the caller runs it. kill: BUSY and empty -> DEAD, and gen moves on; false if something came
  * meanwhile. */
-void mailbox_born(struct mailbox *m, unsigned state);
+static inline void mailbox_born(struct mailbox *m, unsigned state)
+{
+	uint64_t word = load_relaxed(&m->word), tail = mb_tail(word) + 1;
+
+	must(mb_state(word) == MB_DEAD);
+	store_release(&m->head, mb_word(0, 0, tail));      /* a late dropper that sees it sees gen */
+	store_release(&m->word, mb_word(state, 0, tail));
+}
+
 bool mailbox_kill(struct mailbox *m, const struct mailroom *room);
 
 /* Messages that wait, at least; exact if nobody sends or takes. */

@@ -100,7 +100,7 @@ command_fn cmd_client_id, cmd_client_getname, cmd_client_setname, cmd_client_set
 	cmd_client_unpause, cmd_client_help;
 command_fn cmd_command, cmd_command_count, cmd_command_docs, cmd_command_info, cmd_command_list,
 	cmd_command_getkeys, cmd_command_help;
-command_fn cmd_info, cmd_config_get, cmd_config_set, cmd_config_resetstat, cmd_config_help;
+command_fn cmd_info, cmd_config_get, cmd_config_set, cmd_config_reload, cmd_config_resetstat, cmd_config_help;
 command_fn cmd_get, cmd_set, cmd_setnx, cmd_setex, cmd_psetex, cmd_getset, cmd_getdel, cmd_incr, cmd_decr,
 	cmd_incrby, cmd_decrby, cmd_increx, cmd_mget, cmd_mset;
 command_fn cmd_del, cmd_exists, cmd_expire, cmd_pexpire, cmd_expireat, cmd_pexpireat, cmd_ttl, cmd_pttl,

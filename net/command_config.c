@@ -34,6 +34,13 @@ static const struct setting settings[] = {
 	{ "unixsocket", TEXT, AT(unix_path), NULL },
 	{ "noh-call-ms", NUMBER, AT(call_ms), NULL },
 	{ "noh-client-timeout-ms", NUMBER, AT(timeout_ms), NULL },
+	{ "noh-http-body-ms", NUMBER, AT(http_body_ms), NULL },
+	{ "noh-http-header-ms", NUMBER, AT(http_header_ms), NULL },
+	{ "noh-http-idle-ms", NUMBER, AT(http_idle_ms), NULL },
+	{ "noh-http-max-body-bytes", NUMBER, AT(http_max_body_bytes), NULL },
+	{ "noh-http-max-header-bytes", NUMBER, AT(http_max_header_bytes), NULL },
+	{ "noh-http-max-headers", NUMBER, AT(http_max_headers), NULL },
+	{ "noh-http-min-rate", NUMBER, AT(http_min_rate), NULL },
 	{ "noh-max-args", NUMBER, AT(max_args), NULL },
 	{ "noh-max-command-bytes", NUMBER, AT(max_command_bytes), NULL },
 	{ "noh-max-inline-bytes", NUMBER, AT(max_inline_bytes), NULL },
@@ -41,6 +48,7 @@ static const struct setting settings[] = {
 	{ "noh-max-pipeline", NUMBER, AT(max_pipeline), NULL },
 	{ "noh-max-subscriber-bytes", NUMBER, AT(max_subscriber_bytes), NULL },
 	{ "noh-max-subscriptions", NUMBER, AT(max_subscriptions), NULL },
+	{ "noh-stop-ms", NUMBER, AT(stop_ms), NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
@@ -183,6 +191,75 @@ void cmd_config_set(struct call *c)
 			if (!set(c, i, pass == 1))
 				return;
 	out_simple(call_out(c), "OK");
+}
+
+/* Findings are lines, their fields parted by tabs: noh_reloaded. */
+static uint32_t count_of(const char *text, size_t len, char c)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == c;
+	return n;
+}
+
+static void out_fields(struct out *o, const char *line, size_t len)
+{
+	const char *end = line + len;
+
+	out_array(o, count_of(line, len, '\t') + 1);
+	while (line <= end) {
+		const char *tab = memchr(line, '\t', (size_t)(end - line)), *stop = tab ? tab : end;
+
+		out_bulk(o, line, (size_t)(stop - line));
+		line = stop + 1;
+	}
+}
+
+/* An error is one line: of what is wrong as much as fits. */
+static void out_wrongs(struct out *o, const char *text, size_t len)
+{
+	char all[400];
+	size_t n = 0;
+
+	for (const char *line = text, *end = text + len, *stop; line < end && n < sizeof all - 1; line = stop + 1) {
+		const char *tab = memchr(line, '\t', (size_t)(end - line));
+
+		stop = memchr(line, '\n', (size_t)(end - line));
+		line = tab && tab < stop ? tab + 1 : line;
+		n += (size_t)snprintf(all + n, sizeof all - n, "%s%.*s", n ? " | " : "", (int)(stop - line), line);
+	}
+	if (n >= sizeof all)
+		n = sizeof all - 1;
+	out_error(o, "nothing was changed: %.*s", (int)n, all);
+}
+
+static void format_reload(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
+{
+	const char *line = parts->body, *end = line + parts->len;
+
+	(void)n, (void)tag;
+	if (parts->status == NOH_REFUSED) {
+		out_wrongs(o, line, parts->len);
+		return;
+	}
+	if (parts->status != NOH_OK) {
+		out_part_status(o, parts);
+		return;
+	}
+	out_array(o, count_of(line, parts->len, '\n'));
+	while (line < end) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+
+		out_fields(o, line, (size_t)(stop - line));
+		line = stop + 1;
+	}
+}
+
+void cmd_config_reload(struct call *c)
+{
+	if (!call_reload(c, format_reload, (struct tag){ 0 }))
+		out_error(call_out(c), "this program has no settings to read again");
 }
 
 void cmd_config_resetstat(struct call *c)

@@ -97,7 +97,7 @@ void cmd_shutdown(struct call *c)
 static bool login(struct call *c, const struct arg *name, const struct arg *secret)
 {
 	struct session *s = call_session(c);
-	int role = net_login(c->net, name, secret);
+	int role = net_login(c->net, s, name, secret);
 
 	if (role == -2) {
 		out_error(call_out(c), "AUTH <password> called without any password configured for the default user. "

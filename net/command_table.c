@@ -89,11 +89,15 @@ static const struct command table[] = {
 	ROW("command|list", cmd_command_list, -2, NOH_USER, 0, SERVER, KEY_NONE,
 	    "[FILTERBY MODULE name | ACLCAT category | PATTERN pattern]", "array of names", "O(commands)",
 	    "The names of commands."),
-	PARENT("config", NULL, -2, 4, SERVER, "subcommand", "", "Settings."),
+	PARENT("config", NULL, -2, 5, SERVER, "subcommand", "", "Settings."),
 	ROW("config|get", cmd_config_get, -3, NOH_DEVELOPER, AD, SERVER, KEY_NONE, "pattern [pattern ...]",
 	    "map of names and values", "O(settings)", "Settings whose names match."),
 	ROW("config|help", cmd_config_help, 2, NOH_USER, 0, SERVER, KEY_NONE, "", "array of lines", "O(1)",
 	    "The subcommands of CONFIG."),
+	ROW("config|reload", cmd_config_reload, 2, NOH_ADMIN, AD, SERVER, KEY_NONE, "",
+	    "array of arrays: changed or restart, name, old, new, where; warning, sentence", "O(settings)",
+	    "Read the settings and the users again. All of it happens or, with an error, nothing; what is marked restart waits "
+	    "for one."),
 	ROW("config|resetstat", cmd_config_resetstat, 2, NOH_ADMIN, AD, SERVER, KEY_NONE, "", "OK", "O(commands)",
 	    "Begin to count anew."),
 	ROW("config|set", cmd_config_set, -4, NOH_ADMIN, AD, SERVER, KEY_NONE, "name value [name value ...]", "OK",
@@ -229,8 +233,8 @@ static const struct command table[] = {
 	    "map: workers, actors, stored, memory and what was done so far", "O(workers)", "The box in numbers."),
 	ROW("actor.send", cmd_actor_send, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
 	    "type:id kind payload [IDEM idem] [ACK none|memory|disk] [DELAY ms]", "OK", "O(1)",
-	    "Send a message. ACK disk (the default): answered when it is recorded; memory: when it is in the mailbox; none: "
-	    "at once. DELAY: it arrives so much later, once, also after a crash."),
+	    "Send a message. ACK disk (the default): answered when it is recorded; memory (and for a volatile type): when it is "
+	    "in the mailbox; none: at once. DELAY: it arrives so much later, once, also after a crash."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",
 	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
 

@@ -15,6 +15,14 @@ static bool too_slow(const struct net *n, const struct conn *c)
 	       (c->socket.sending && n->now_ms - c->took_ms > patience && (http || n->now_ms - c->active_ms > patience));
 }
 
+/* While the box stops: all that it asked is answered, and it takes none of it. */
+static bool is_deaf(const struct net *n, const struct conn *c)
+{
+	uint64_t since = c->took_ms > n->stop_ms ? c->took_ms : n->stop_ms;
+
+	return n->unlistened && c->socket.sending && !c->first && n->now_ms - since > n->o.stop_ms;
+}
+
 static uint64_t idle_ms(const struct net *n, const struct conn *c)
 {
 	if (!(c->flags & CONN_HTTP))
@@ -38,7 +46,7 @@ static void time_out(struct net *n, struct conn *c)
 	if (c->flags & CONN_DRAINING) {
 		if (n->now_ms - c->partial_ms > (n->unlistened ? GRACE_MS : DRAIN_MS))
 			conn_end(n, c);
-	} else if (too_slow(n, c)) {
+	} else if (too_slow(n, c) || is_deaf(n, c)) {
 		count_one(&n->shown.counts.closed_slow, 1);
 		conn_end(n, c);
 	} else if ((c->flags & CONN_HTTP) && http_is_late(n, c)) {

@@ -63,4 +63,7 @@ uint64_t net_http_calls(struct net *n, uint32_t index);
 /* ── handlers: net/http_health.c ── */
 http_fn http_healthz, http_readyz;
 
+/* ── net/http_config.c ── */
+http_fn http_config_reload;
+
 #endif

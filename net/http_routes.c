@@ -9,6 +9,7 @@
 const struct http_route http_routes[] = {
 	{ "/healthz", "GET HEAD", SESSION_NOBODY, false, http_healthz, "healthz" },
 	{ "/readyz", "GET HEAD", SESSION_NOBODY, false, http_readyz, "readyz" },
+	{ "/admin/config/reload", "POST", NOH_ADMIN, false, http_config_reload, "configReload" },
 	{ "/openapi.json", "GET HEAD", SESSION_NOBODY, false, rest_openapi, "GetOpenApi" },
 	{ "/actor/send", "POST", NOH_USER, true, rest_send, "SendToActor" },
 	{ "/actor/invoke", "POST", NOH_USER, true, rest_invoke, "InvokeActor" },

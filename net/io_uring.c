@@ -422,10 +422,10 @@ const char *io_uring_missing(void)
 	if (rc == -ENOMEM)
 		return "io_uring may not lock enough memory (raise ulimit -l)";
 	if (rc != 0)
-		return "the kernel is older than 6.1";
+		return "this kernel's io_uring is older than that of 6.1";
 	probe = io_uring_get_probe_ring(&u);
 	if (!probe || !io_uring_opcode_supported(probe, IORING_OP_SEND_ZC))      /* came with 6.0 */
-		why = "the kernel is older than 6.1";
+		why = "this kernel's io_uring is older than that of 6.1";
 	io_uring_free_probe(probe);
 	io_uring_queue_exit(&u);
 	return why;

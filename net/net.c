@@ -36,8 +36,7 @@ bool net_open(struct server *s, uint32_t worker)
 		return false;
 	n->server = s;
 	n->worker = worker;
-	n->o = s->o;
-	option_limits(n);
+	change_open(n);
 	pthread_mutex_init(&n->roll, NULL);
 	n->awaits = s->door.awaits(s->door.box, worker);
 	n->epoch = s->door.epoch(s->door.box, worker);
@@ -121,6 +120,8 @@ uint32_t net_read(struct net *n)
 	if (n->http_conns)
 		http_clock(n->wall_ms);
 	stop_if_told(n);
+	if (__builtin_expect(load_relaxed(&n->server->changes) != n->changes, 0))
+		change_take(n);
 	work = slot_take_late(n);
 	if (n->backlog_count)
 		work += conn_run_backlog(n);
@@ -173,7 +174,8 @@ bool net_pending(struct net *n)
 {
 	return load_seq_cst(&n->late) || n->backlog_count || n->dirty_count || n->dead ||
 	       load_relaxed(n->awaits) <= load_seq_cst(n->server->door.durable) ||
-	       (load_relaxed(&n->server->stopping) && !n->unlistened);
+	       (load_relaxed(&n->server->stopping) && !n->unlistened) ||
+	       load_seq_cst(&n->server->changes) != n->changes;
 }
 
 bool net_ready(struct net *n)

@@ -75,10 +75,13 @@ struct net_door {
 };
 
 struct accounts {
-	struct accounts *older;            /* replaced; kept until the end, others may be looking   */
+	struct accounts *older;            /* replaced; kept while workers may be looking           */
+	uint32_t         until;            /* the change that replaced it                           */
 	size_t           count;
 	struct { char name[SESSION_NAME_MAX + 1]; int role; uint8_t token[32]; } list[];
 };
+
+#define OPTIONS_MAX 32                     /* that can change while it runs                         */
 
 /* Of one protocol. */
 struct entrance {
@@ -101,9 +104,13 @@ struct server {
 	bool                uring;
 	atomic_u64          started_ms;    /* wall clock, when its first worker was there           */
 	_Atomic(struct net *) *nets;       /* one per worker, made by its thread                    */
+	pthread_mutex_t     change_lock;   /* of o's limits, changed_at and change_seen: change.c   */
+	pthread_cond_t      change_seen;   /* a worker goes by the last change                      */
+	uint32_t            changed_at[OPTIONS_MAX];      /* by option: which change it came with   */
 	alignas(CACHE_LINE) atomic_u64 connections;   /* of all workers: for the limit              */
 	atomic_u64          next_id;
 	atomic_u32          stopping;
+	atomic_u32          changes;       /* counts: options or accounts are others                */
 	struct running      running;
 	char                node_id[64];   /* what it calls itself                                  */
 };
@@ -257,6 +264,7 @@ struct net {
 	uint32_t       stalled;            /* connections that are                                  */
 	uint32_t       partial;            /* with a part of a command                              */
 	uint32_t       sending;            /* with a send under way                                 */
+	uint32_t       changes;            /* of the server's: those it goes by                     */
 	uint32_t       http_conns;         /* that speak HTTP: they are not let idle for ever       */
 	uint64_t       stop_ms;            /* when it was told to stop                              */
 	bool           unlistened;
@@ -265,6 +273,7 @@ struct net {
 		struct net_counts counts;
 		atomic_u64 connections;
 		atomic_u32 idle;           /* no command waits, nothing is to be sent               */
+		atomic_u32 changes;        /* changed under server.change_lock                      */
 	} shown;
 	alignas(CACHE_LINE) atomic_ptr late;       /* struct late; any thread                       */
 	atomic_u64     late_event_bytes;           /* of them, what is to be pushed                 */
@@ -275,11 +284,19 @@ struct net {
 int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
 void server_close(struct server *s);                   /* no worker runs any more */
 int  server_set_accounts(struct server *s, const noh_account *list, size_t count);
+uint64_t account_mark(const uint8_t token[32]);        /* what a session keeps of it */
 bool server_is_guarded(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
 void server_unlisten(struct server *s, uint32_t worker);       /* this one has no network */
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
+
+/* ── change.c ── */
+int  server_set_options(struct server *s, const noh_listen_options *o);
+uint32_t server_changed(struct server *s);             /* every worker looks what is new; its number */
+bool server_all_saw(struct server *s, uint32_t change);         /* every worker goes by it          */
+void change_take(struct net *n);                       /* what is new, on this worker            */
+void change_open(struct net *n);                       /* it goes by all there is                */
 
 /* ── net.c: the stages of a worker's pass ── */
 bool net_open(struct server *s, uint32_t worker);      /* on the worker's thread; false: no network here */
@@ -338,6 +355,8 @@ void roll_kill(struct net *n, uint64_t id);
 
 /* ── option.c ── */
 void option_defaults(noh_listen_options *o);
+void option_compare(struct server *s, const noh_listen_options *fresh, uint32_t change);   /* change_lock is held */
+void option_take(struct net *n, uint32_t since);       /* those changed since; change_lock is held */
 void option_limits(struct net *n);                     /* from n->o */
 void option_late(struct net *n, const struct late *l);
 

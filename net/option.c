@@ -7,6 +7,7 @@
 
 #include "net/command.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ void option_defaults(noh_listen_options *o)
 	set_default(&o->max_subscriber_bytes, 8u << 20);
 	set_default(&o->timeout_ms, 30000);
 	set_default(&o->call_ms, 30000);
+	set_default(&o->stop_ms, 1000);
 	set_default(&o->http_max_header_bytes, 16u << 10);
 	set_default(&o->http_max_headers, 100);
 	set_default(&o->http_max_body_bytes, 2u << 20);
@@ -57,6 +59,13 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "timeout", offsetof(noh_listen_options, idle_ms) },
 	{ "noh-call-ms", offsetof(noh_listen_options, call_ms) },
 	{ "noh-client-timeout-ms", offsetof(noh_listen_options, timeout_ms) },
+	{ "noh-http-body-ms", offsetof(noh_listen_options, http_body_ms) },
+	{ "noh-http-header-ms", offsetof(noh_listen_options, http_header_ms) },
+	{ "noh-http-idle-ms", offsetof(noh_listen_options, http_idle_ms) },
+	{ "noh-http-max-body-bytes", offsetof(noh_listen_options, http_max_body_bytes) },
+	{ "noh-http-max-header-bytes", offsetof(noh_listen_options, http_max_header_bytes) },
+	{ "noh-http-max-headers", offsetof(noh_listen_options, http_max_headers) },
+	{ "noh-http-min-rate", offsetof(noh_listen_options, http_min_rate) },
 	{ "noh-max-args", offsetof(noh_listen_options, max_args) },
 	{ "noh-max-command-bytes", offsetof(noh_listen_options, max_command_bytes) },
 	{ "noh-max-inline-bytes", offsetof(noh_listen_options, max_inline_bytes) },
@@ -64,7 +73,18 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "noh-max-pipeline", offsetof(noh_listen_options, max_pipeline) },
 	{ "noh-max-subscriber-bytes", offsetof(noh_listen_options, max_subscriber_bytes) },
 	{ "noh-max-subscriptions", offsetof(noh_listen_options, max_subscriptions) },
+	{ "noh-stop-ms", offsetof(noh_listen_options, stop_ms) },
 };
+enum { CHANGEABLE = sizeof changeable / sizeof changeable[0] };
+static_assert(CHANGEABLE <= OPTIONS_MAX, "server.changed_at has a place for each");
+
+static uint32_t value_of(const noh_listen_options *o, uint32_t which)
+{
+	uint32_t value;
+
+	memcpy(&value, (const char *)o + changeable[which].at, sizeof value);
+	return value;
+}
 
 static void set_option(struct net *n, uint32_t which, uint32_t value)
 {
@@ -72,6 +92,28 @@ static void set_option(struct net *n, uint32_t which, uint32_t value)
 	option_defaults(&n->o);          /* 0 means the default here as well */
 	option_limits(n);
 	n->sweep_ms = 0;
+}
+
+/* fresh has its defaults. */
+void option_compare(struct server *s, const noh_listen_options *fresh, uint32_t change)
+{
+	for (uint32_t i = 0; i < CHANGEABLE; i++) {
+		uint32_t value = value_of(fresh, i);
+
+		if (value == value_of(&s->o, i))
+			continue;
+		memcpy((char *)&s->o + changeable[i].at, &value, sizeof value);
+		s->changed_at[i] = change;
+	}
+	s->o.info = fresh->info;
+}
+
+void option_take(struct net *n, uint32_t since)
+{
+	for (uint32_t i = 0; i < CHANGEABLE; i++)
+		if ((int32_t)(n->server->changed_at[i] - since) > 0)
+			set_option(n, i, value_of(&n->server->o, i));
+	n->o.info = n->server->o.info;
 }
 
 static void reset_stats(struct net *n)
@@ -122,7 +164,7 @@ static void tell_others(struct net *self, int what, uint64_t value)
 
 bool net_set_option(struct net *n, const char *name, uint64_t value)
 {
-	for (uint32_t i = 0; i < sizeof changeable / sizeof changeable[0]; i++) {
+	for (uint32_t i = 0; i < CHANGEABLE; i++) {
 		if (strcmp(name, changeable[i].name) != 0)
 			continue;
 		if (value > UINT32_MAX)

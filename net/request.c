@@ -407,6 +407,24 @@ void call_actors(struct call *c, const struct request *requests, uint32_t count,
 	}
 }
 
+bool call_reload(struct call *c, format_fn *format, struct tag tag)
+{
+	static const struct request patient = { .timeout_ms = 60000 };
+	const noh_listen_options *o = &c->net->server->o;
+	uint32_t number;
+
+	if (!o->on_reload)
+		return false;
+	number = new_slot(c, &patient, 1, format, tag);
+	if (!number) {
+		no_memory(c);
+		return true;
+	}
+	slot_enqueue(c->net, c->conn, number);
+	o->on_reload(o->user, slot_token(c->net, number));
+	return true;
+}
+
 /* What was asked before goes first, also to the same actors. */
 void call_step(struct call *c, const struct request *requests, uint32_t count, format_fn *format, struct tag tag)
 {

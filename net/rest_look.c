@@ -87,19 +87,29 @@ struct listing {
 /* A cursor says which listing it is of: "a12" of the active ones, "s12" of all that exist. */
 static bool read_cursor(struct call *c, const noh_json_got *got, struct listing *l)
 {
-	char text[72], kind = 0, more = 0;
+	char text[72], digits[24], kind = 0, more = 0;
 	unsigned long long n = 0;
 
 	if (!got->given)
 		return true;
 	(void)noh_json_text(got->value, text, sizeof text);
-	if (sscanf(text, "%c%20[0-9]%c", &kind, text + 40, &more) == 2 && kind == (l->active_only ? 'a' : 's') &&
-	    sscanf(text + 40, "%llu", &n) == 1 && n != 0) {
+	if (sscanf(text, "%c%20[0-9]%c", &kind, digits, &more) == 2 && kind == (l->active_only ? 'a' : 's') &&
+	    sscanf(digits, "%llu", &n) == 1 && n != 0) {
 		l->cursor = n;
 		return true;
 	}
 	rest_problem_of(call_out(c), error_set(NOH_EINVAL, "\"cursor\" must be the next_cursor of a page with the same "
 					      "\"active_only\""));
+	return false;
+}
+
+static bool read_type(struct call *c, noh_json value, char type[TYPE_NAME_MAX + 1])
+{
+	size_t len = noh_json_text(value, type, TYPE_NAME_MAX + 1);
+
+	if (strlen(type) == len)
+		return true;
+	rest_problem_of(call_out(c), error_set(NOH_ENOTYPE, "no type has a NUL in its name"));
 	return false;
 }
 
@@ -175,10 +185,9 @@ void rest_list(struct call *c, const struct http_request *q)
 		return;
 	l.active_only = got[LIST_ACTIVE].n;
 	l.limit = (uint32_t)got[LIST_LIMIT].n;
-	if (got[LIST_TYPE].given) {
-		(void)noh_json_text(got[LIST_TYPE].value, type, sizeof type);
-		l.type = type;
-	}
+	if (got[LIST_TYPE].given && !read_type(c, got[LIST_TYPE].value, type))
+		return;
+	l.type = got[LIST_TYPE].given ? type : NULL;
 	if (!read_cursor(c, &got[LIST_CURSOR], &l))
 		return;
 	rc = l.active_only ? list_active(&l) : call_scan(c, l.type, &l.cursor, l.limit, scan_one, &l);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { STUCK_MS = 1000 };        /* in one turn: shorter ones are nobody's trouble */
+
 struct pool {
 	noh_box      *box;
 	const char   *node;
@@ -28,15 +30,18 @@ static void put_health(noh_json_out *o, const struct pool *p, bool well, uint64_
 
 static bool is_well(const struct pool *p)
 {
-	return !p->stats.read_only && p->stats.total.stuck_ms == 0;
+	return !p->stats.read_only && p->stats.total.stuck_ms < STUCK_MS;
 }
 
+/* With a point whatever the locale is: no printf of fractions. */
 static void put_percent(noh_json_out *o, const struct pool *p)
 {
 	char text[48];
-	double percent = p->stats.capacity ? 100.0 * (double)p->stats.actors / (double)p->stats.capacity : 0;
+	uint64_t parts = p->stats.capacity ? p->stats.actors * 1000000 / p->stats.capacity : 0;
 
-	noh_json_put_raw(o, "utilization_percent", text, (size_t)snprintf(text, sizeof text, "%.4f", percent));
+	noh_json_put_raw(o, "utilization_percent", text,
+			 (size_t)snprintf(text, sizeof text, "%llu.%04llu", (unsigned long long)(parts / 10000),
+					  (unsigned long long)(parts % 10000)));
 }
 
 static void put_shards(noh_json_out *o, const struct pool *p)
@@ -49,7 +54,7 @@ static void put_shards(noh_json_out *o, const struct pool *p)
 			continue;
 		noh_json_open(o, NULL, '{');
 		noh_json_put_uint(o, "worker", i);
-		put_health(o, p, w.stuck_ms == 0, w.stuck_ms);
+		put_health(o, p, w.stuck_ms < STUCK_MS, w.stuck_ms);
 		noh_json_close(o, '}');
 	}
 	noh_json_close(o, ']');

@@ -206,6 +206,8 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 	s->door = *door;
 	s->routes = http_routes;
 	s->workers = workers;
+	pthread_mutex_init(&s->change_lock, NULL);
+	pthread_cond_init(&s->change_seen, NULL);
 	s->resp.local = s->http.local = -1;
 	s->o = o ? *o : none;
 	option_defaults(&s->o);
@@ -225,6 +227,11 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 	return NOH_OK;
 }
 
+static void free_accounts(struct accounts *a)
+{
+	mem_free(a, sizeof *a + a->count * sizeof a->list[0]);
+}
+
 void server_close(struct server *s)
 {
 	struct accounts *a = load_relaxed(&s->accounts);
@@ -237,9 +244,11 @@ void server_close(struct server *s)
 	while (a) {
 		struct accounts *older = a->older;
 
-		mem_free(a, sizeof *a + a->count * sizeof a->list[0]);
+		free_accounts(a);
 		a = older;
 	}
+	pthread_cond_destroy(&s->change_seen);
+	pthread_mutex_destroy(&s->change_lock);
 	mem_free(s->nets, s->workers * sizeof *s->nets);
 	mem_free((void *)(uintptr_t)s->o.bind, 0);
 	mem_free((void *)(uintptr_t)s->o.unix_path, 0);
@@ -280,6 +289,21 @@ bool server_idle(struct server *s)
 
 /* ── accounts ── */
 
+/* A worker looks at accounts within a command, and goes by a change between two. */
+static void drop_old_accounts(struct server *s, struct accounts *now)
+{
+	for (struct accounts **at = &now->older; *at; ) {
+		struct accounts *old = *at;
+
+		if (server_all_saw(s, old->until)) {
+			*at = old->older;
+			free_accounts(old);
+		} else {
+			at = &old->older;
+		}
+	}
+}
+
 int server_set_accounts(struct server *s, const noh_account *list, size_t count)
 {
 	struct accounts *a = mem_alloc(sizeof *a + count * sizeof a->list[0]);
@@ -301,6 +325,11 @@ int server_set_accounts(struct server *s, const noh_account *list, size_t count)
 	a->count = count;
 	a->older = load_relaxed(&s->accounts);
 	store_release(&s->accounts, a);
+	uint32_t change = server_changed(s);
+
+	if (a->older)
+		a->older->until = change;
+	drop_old_accounts(s, a);
 	return NOH_OK;
 }
 
@@ -311,7 +340,16 @@ bool server_is_guarded(struct server *s)
 	return a && a->count;
 }
 
-int net_login(struct net *n, const struct arg *name, const struct arg *secret)
+/* Never 0. */
+uint64_t account_mark(const uint8_t token[32])
+{
+	uint64_t mark;
+
+	memcpy(&mark, token, sizeof mark);
+	return mark | 1;
+}
+
+int net_login(struct net *n, struct session *s, const struct arg *name, const struct arg *secret)
 {
 	const struct accounts *a = load_acquire(&n->server->accounts);
 	uint8_t token[SHA256_DIGEST_LENGTH];
@@ -324,8 +362,10 @@ int net_login(struct net *n, const struct arg *name, const struct arg *secret)
 		bool named = strlen(a->list[i].name) == name->len && memcmp(a->list[i].name, name->at, name->len) == 0;
 		bool right = CRYPTO_memcmp(token, a->list[i].token, sizeof token) == 0;
 
-		if (named && right)
+		if (named && right) {
 			role = a->list[i].role;
+			s->account = account_mark(token);
+		}
 	}
 	return role;
 }

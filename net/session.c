@@ -14,6 +14,7 @@ void session_open(struct session *s, uint64_t id, int role, uint64_t now_ms)
 void session_reset(struct session *s)
 {
 	s->role = s->first_role;
+	s->account = 0;
 	s->proto = 2;
 	s->reply = REPLY_ON;
 	s->no_evict = s->no_touch = false;

@@ -23,6 +23,7 @@ struct session {
 	int8_t      first_role;                   /* of a client that has not said who it is: RESET    */
 	uint8_t     proto;                        /* 2 or 3: of the replies to commands yet to come    */
 	uint8_t     reply;                        /* enum session_reply                                */
+	uint64_t    account;                      /* of its account's token: is it still the same? 0: not logged in */
 	bool        closing;                      /* run no further command; close when this one's reply has left */
 	uint32_t    channels, patterns;           /* subscribed to                                     */
 	bool        no_evict, no_touch;           /* said, shown, and without effect                   */
@@ -76,8 +77,8 @@ int call_status(struct call *c, const char *address, noh_status *status);
 int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count);
 int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user);
 
-/* Who is who: the role, -1: wrong, -2: there are no accounts. In time that does not tell how wrong. */
-int net_login(struct net *n, const struct arg *name, const struct arg *secret);
+/* Who is who: the role (and session.account is set), -1: wrong, -2: there are no accounts. In time that does not tell how wrong. */
+int net_login(struct net *n, struct session *s, const struct arg *name, const struct arg *secret);
 
 /* The same by the secret alone, and whose it is: HTTP's bearer tokens. */
 int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1]);
@@ -121,6 +122,10 @@ typedef bool channel_fn(void *user, const char *name, uint32_t len);
 void net_each_channel(struct net *n, channel_fn *each, void *user);
 uint64_t net_listeners(struct net *n, const struct arg *channel);
 uint64_t net_topics(struct net *n, bool pattern);             /* channels, or patterns, with listeners */
+
+/* CONFIG RELOAD: calls on_reload; what noh_reloaded says is the one part that format is given. False: the program
+ * has no settings to read, and nothing was written. */
+bool call_reload(struct call *c, format_fn *format, struct tag tag);
 
 /* SHUTDOWN: calls on_shutdown. The reply may be lost with the connection, as clients expect. */
 void net_shutdown(struct net *n);

@@ -31,10 +31,10 @@
 
 static uint64_t fold_bytes(const struct keeper *k)
 {
-	uint64_t bytes = k->fold_bytes ? k->fold_bytes : FOLD_BYTES;
+	uint64_t bytes = k->fold_bytes ? k->fold_bytes : FOLD_BYTES, memory = load_relaxed(&k->memory);
 
-	if (k->memory && k->memory / 4 < bytes)
-		bytes = k->memory / 4 > LEAST_BATCH ? k->memory / 4 : LEAST_BATCH;
+	if (memory && memory / 4 < bytes)
+		bytes = memory / 4 > LEAST_BATCH ? memory / 4 : LEAST_BATCH;
 	return bytes;
 }
 
@@ -46,7 +46,7 @@ static uint64_t fold_ns(const struct keeper *k)
 /* A batch at a time: large folds are fast ones, but their records are in memory. */
 static uint64_t most_bytes(const struct keeper *k)
 {
-	uint64_t batch = fold_bytes(k) * (k->memory ? 1 : 2);
+	uint64_t batch = fold_bytes(k) * (load_relaxed(&k->memory) ? 1 : 2);
 
 	return k->most && k->most < batch ? k->most : batch;
 }
@@ -82,10 +82,10 @@ static int fold_less(struct keeper *k, const struct fold_pages *pages)
 
 static void fold_more(struct keeper *k, const struct fold_pages *pages)
 {
-	if (!k->memory || k->most == 0)
+	if (!load_relaxed(&k->memory) || k->most == 0)
 		k->most = 0;
 	else
-		k->most += pages->changed < k->memory / 4 ? k->most : k->most / 16;
+		k->most += pages->changed < load_relaxed(&k->memory) / 4 ? k->most : k->most / 16;
 	if (k->most >= fold_bytes(k))
 		k->most = 0;
 }
@@ -96,7 +96,8 @@ static int fold_once(struct keeper *k)
 	struct journal_stats stats;
 	struct fold *f;
 	uint64_t frame, epoch, upto = 0, last = 0;
-	struct fold_pages pages = { .most = k->memory && most_bytes(k) > LEAST_BATCH ? k->memory / 2 : UINT64_MAX };
+	uint64_t memory = load_relaxed(&k->memory);
+	struct fold_pages pages = { .most = memory && most_bytes(k) > LEAST_BATCH ? memory / 2 : UINT64_MAX };
 	/* The durable epoch before the durable frame: all records of the former are in frames up to
 	 * the latter, also where the last epochs had none and wrote no frame. */
 	uint64_t durable = journal_durable(k->journal);

@@ -29,7 +29,7 @@ struct keeper {
 	uint64_t        retry_ns;    /* mine: after a fold that found no room or memory; 0: now   */
 	uint64_t        most;        /* mine: so many bytes in one fold; less where memory is short */
 	uint64_t        told;        /* mine: the epoch the store was told last                  */
-	uint64_t        memory;      /* a fold may take so many bytes; 0: as many as it needs    */
+	atomic_u64      memory;      /* a fold may take so many bytes; 0: as many as it needs    */
 	uint64_t        first_to;    /* a fold ends here, so that what is in the image then can be
 					counted: the last frame of the run before; 0: need not    */
 };

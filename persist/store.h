@@ -10,6 +10,7 @@
 #ifndef NOH_PERSIST_STORE_H
 #define NOH_PERSIST_STORE_H
 
+#include "core/atomic.h"
 #include "core/names.h"
 
 struct store;
@@ -47,6 +48,7 @@ struct store_ops {
 
 struct store {
 	const struct store_ops *ops;
+	atomic_u32 used;         /* 0: nothing was ever saved here. Who takes an actor over from who saved it sees that */
 };
 
 /* A store that lives and dies with the process; seq and due are kept with the image, an erased actor
@@ -84,6 +86,8 @@ static inline int store_load(struct store *s, const char *address, size_t alen, 
 static inline int store_save(struct store *s, const char *address, size_t alen, uint64_t hash,
 			     const struct stored *in)
 {
+	if (__builtin_expect(!load_relaxed(&s->used), 0))
+		store_relaxed(&s->used, 1);
 	return s->ops->save(s, address, alen, hash, in);
 }
 
@@ -107,7 +111,7 @@ static inline int store_idem_put(struct store *s, const char *address, size_t al
 /* Cheap. False: surely nothing is stored under this hash. True: look. */
 static inline bool store_may_have(struct store *s, uint64_t hash)
 {
-	return s->ops->may_have(s, hash);
+	return load_relaxed(&s->used) && s->ops->may_have(s, hash);
 }
 
 /* For scans. What is in memory of those whose hash is in [from, last], which share its top 12 bits: with

@@ -299,6 +299,7 @@ int store_disk_open(struct store **s, struct db *db, uint64_t boot_tag)
 	if (!d)
 		return NOH_ENOMEM;
 	d->store.ops = &store_disk_ops;
+	store_relaxed(&d->store.used, 1);       /* before this run */
 	d->db = db;
 	d->boot_tag = boot_tag;
 	db_stamp(db, &frame, &epoch);

@@ -4,19 +4,14 @@
  * writer word, looks again if anybody came in meanwhile, and enters it. So of two that make the same
  * address one wins, and the other uses the winner's and gives his own back (P1).
  */
-#include "sched/birth.h"
+#include "sched/make.h"
 
 #include <string.h>
 
 /* ── bodies ── */
 
-static uint32_t body_class(size_t bytes)
-{
-	return bytes <= 32 ? 0 : (uint32_t)((bytes - 32 + 15) / 16);
-}
-
 /* Most boxes need few of the sizes: a slab is opened with its first body. */
-static __attribute__((noinline)) bool bodies_open(struct sched *s, uint32_t k)
+bool make_bodies_open(struct sched *s, uint32_t k)
 {
 	uint32_t state = 0;
 
@@ -29,44 +24,6 @@ static __attribute__((noinline)) bool bodies_open(struct sched *s, uint32_t k)
 	while ((state = load_acquire(&s->bodies_open[k])) == 1)
 		cpu_relax();
 	return state == 2;
-}
-
-static struct body *body_take(struct port *p, size_t bytes)
-{
-	struct sched *s = p->sched;
-	uint32_t k = body_class(bytes), n;
-
-	if (k >= BODY_CLASSES)
-		return mem_aligned(CACHE_LINE, bytes);
-	if (__builtin_expect(load_acquire(&s->bodies_open[k]) != 2, 0) && !bodies_open(s, k))
-		return NULL;
-	n = slab_take(&s->bodies[k], &p->bodies[k]);
-	slab_fetch(&s->bodies[k], &p->bodies[k]);
-	return n ? slab_at(&s->bodies[k], n) : NULL;
-}
-
-static struct body *body_new(struct port *p, const struct named *who)
-{
-	const struct type *t = who->type;
-	uint8_t n = who->a.id_len, *id;
-	struct body *b = body_take(p, body_bytes(t, n));
-
-	if (!b)
-		return NULL;
-	if (t->id_off <= 64)
-		for (uint32_t i = 0; i < t->id_off; i += 8)
-			memset(b->data + i, 0, 8);
-	else
-		memset(b->data, 0, t->id_off);
-	store_relaxed(&b->hash, who->hash);
-	id = b->data + t->id_off;
-	*id++ = n;
-	if (n <= MSG_INLINE)
-		copy_small(id, who->a.id, n);
-	else
-		memcpy(id, who->a.id, n);
-	id[n] = 0;
-	return b;
 }
 
 static void body_free(struct port *p, struct type *t, struct body *b)
@@ -152,7 +109,7 @@ static inline struct cell *find(struct sched *s, const struct named *who, uint32
 	return NULL;
 }
 
-static int over_budget(struct sched *s)
+int make_over_budget(struct sched *s)
 {
 	uint64_t bytes = sched_bytes(s), most = load_relaxed(&s->actor_budget);
 
@@ -161,10 +118,10 @@ static int over_budget(struct sched *s)
 	park_wake(&s->workers[0].shared.park);   /* somebody has to send somebody home */
 	return error_set(NOH_ENOMEM, "the box's actors take %llu bytes, %llu of its memory of %llu are theirs: wait "
 			 "until some have gone idle, or raise memory_budget", (unsigned long long)bytes,
-			 (unsigned long long)most, (unsigned long long)s->memory_budget);
+			 (unsigned long long)most, (unsigned long long)load_relaxed(&s->memory_budget));
 }
 
-static int no_memory(struct sched *s)
+int make_no_memory(struct sched *s)
 {
 	return error_set(NOH_ENOMEM, "no memory for another actor (%llu are active)",
 			 (unsigned long long)sched_actors(s));
@@ -172,36 +129,11 @@ static int no_memory(struct sched *s)
 
 int birth_make(struct port *p, const struct named *who, struct cell **cell)
 {
-	struct sched *s = p->sched;
-	struct cell *c;
-	uint32_t n;
-	int rc = s->memory_budget ? over_budget(s) : NOH_OK;
+	uint32_t n = 0;
+	int      rc = make_cell(p, who, &n);
 
-	if (rc != NOH_OK)
-		return rc;
-	n = slab_take(&s->cells, &p->cells);
-	if (!n)
-		return no_memory(s);
-	slab_fetch(&s->cells, &p->cells);
-	c = cell_at(s, n);
-	struct body *b = body_new(p, who);
-
-	if (!b) {
-		slab_give(&s->cells, &p->cells, n);
-		return no_memory(s);
-	}
-	store_relaxed(&c->body, b);
-	store_relaxed(&c->type, (uint16_t)who->type->index);
-	store_relaxed(&c->life, NOH_NOT_ACTIVE);
-	c->flags = 0;
-	c->ext = NULL;
-	if (load_relaxed(&c->mailbox.gen) == 0)
-		store_relaxed(&c->mailbox.gen, 1);
-	store_relaxed(&c->last_active, p->worker ? p->worker->mine.now_ds
-						 : (uint32_t)(clock_now_ns(&s->clock) / 100000000u));
-	count_one(&p->bytes_taken, birth_bytes(who->type, who->a.id_len));
-	*cell = c;
-	return NOH_OK;
+	*cell = cell_at(p->sched, n);
+	return rc;
 }
 
 void birth_give(struct port *p, uint32_t number)

@@ -26,7 +26,7 @@ uint64_t sched_bytes(struct sched *s)
 /* Once a millisecond is enough: nothing grows out of its margins so fast. */
 void sched_weigh(struct sched *s, uint64_t now_ms)
 {
-	uint64_t at = load_relaxed(&s->budget_ms), budget = s->memory_budget, others, taken, left;
+	uint64_t at = load_relaxed(&s->budget_ms), budget = load_relaxed(&s->memory_budget), others, taken, left;
 
 	if (at == now_ms + 1 || !cas_relaxed(&s->budget_ms, &at, now_ms + 1))
 		return;
@@ -36,7 +36,7 @@ void sched_weigh(struct sched *s, uint64_t now_ms)
 	}
 	others = s->memory.others(s->memory.arg);
 	store_relaxed(&s->crowded, others > budget / 16);
-	taken = s->memory.aside + (others > budget / 8 ? others : budget / 8);
+	taken = load_relaxed(&s->memory.aside) + (others > budget / 8 ? others : budget / 8);
 	left = budget > taken + budget / 4 ? budget - taken : budget / 4;
 	left -= left / 9;
 	store_relaxed(&s->actor_budget, left);

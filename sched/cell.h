@@ -117,6 +117,13 @@ static inline bool cell_plain(const struct cell *c)
 	return (c->flags | CELL_DIRTY) == (CELL_READY | CELL_LOADED | CELL_DIRTY);
 }
 
+/* Active, and not resting or about to go; it may have something extra to do (others that rest until there is room
+ * here, for one, and then it is busy). */
+static inline bool cell_ready(const struct cell *c)
+{
+	return (c->flags | CELL_DIRTY | CELL_EXTRA) == (CELL_READY | CELL_LOADED | CELL_DIRTY | CELL_EXTRA);
+}
+
 static inline noh_actor ref_make(uint32_t number, uint32_t gen)
 {
 	return (noh_actor){ (uint64_t)gen << 32 | number };

@@ -14,6 +14,7 @@
 #include <sched.h>
 
 #define FIRST_SLOTS 8
+#define SMALL_SLOTS 512                 /* up to 4 KiB a table grows fourfold */
 
 /* What an array of so many entries counts. The first of a table is one line, and stays for good: all of them together
  * are as little as the tables, and no reason to send anybody home. */
@@ -76,24 +77,36 @@ void directory_lock_busy(struct directory_table *t)
 	}
 }
 
-static inline void put(atomic_u64 *entries, uint64_t mask, uint64_t e)
+/* The first place for e that nobody has. Most often it is the first of all. */
+static inline atomic_u64 *place_for(atomic_u64 *entries, uint64_t mask, uint64_t e)
 {
-	uint64_t i = 0;
+	atomic_u64 *at = &entries[(e >> 32) & mask];
 
-	while (load_relaxed(&entries[directory_place(e, i, mask)]) > DIRECTORY_REMOVED)
-		i++;
-	store_release(&entries[directory_place(e, i, mask)], e);                   /* A */
+	for (uint64_t i = 1; __builtin_expect(load_relaxed(at) > DIRECTORY_REMOVED, 0); i++)
+		at = &entries[directory_place(e, i, mask)];
+	return at;
+}
+
+/* How many places a table needs. The addresses are spread evenly, so all tables grow at about the same time, and
+ * moving the entries is then a good part of what a new actor costs. A small one takes two steps at once: a third of
+ * the moves, for at most 8 MB in all. */
+static uint64_t slots_for(uint64_t now, uint64_t live)
+{
+	uint64_t slots = FIRST_SLOTS;
+
+	while (slots * 5 < live * 8)
+		slots *= 2;
+	return now && slots > now && slots < SMALL_SLOTS ? slots * 2 : slots;
 }
 
 /* A fresh array with the living entries of the old one. */
 static bool rebuild(struct directory *d, struct directory_table *t, ck_epoch_record_t *epoch)
 {
-	uint64_t        word = load_relaxed(&t->array), slots = FIRST_SLOTS;
+	uint64_t        word = load_relaxed(&t->array);
 	atomic_u64     *old = directory_entries(word), *entries;
+	uint64_t        slots = slots_for(old ? directory_mask(word) + 1 : 0, (uint64_t)t->live + 1);
 	struct retired *r = old ? mem_alloc(sizeof *r) : NULL;
 
-	while (slots * 5 < (uint64_t)(t->live + 1) * 8)
-		slots *= 2;
 	entries = old && !r ? NULL : buddy_take(&d->arrays, array_class(slots));
 	if (!entries) {
 		mem_free(r, sizeof *r);
@@ -108,7 +121,7 @@ static bool rebuild(struct directory *d, struct directory_table *t, ck_epoch_rec
 		uint64_t e = load_relaxed(&old[i]);
 
 		if (e > DIRECTORY_REMOVED)
-			put(entries, slots - 1, e);
+			store_relaxed(place_for(entries, slots - 1, e), e);
 	}
 	store_release(&t->array, (uint64_t)(uintptr_t)entries | (uint64_t)__builtin_ctzll(slots)); /* C */
 	t->used = t->live;
@@ -132,7 +145,8 @@ bool directory_insert(struct directory *d, struct directory_table *t, uint64_t h
 			return false;
 		word = load_relaxed(&t->array);
 	}
-	put(directory_entries(word), directory_mask(word), directory_tag(hash) | cell);
+	store_release(place_for(directory_entries(word), directory_mask(word), directory_tag(hash)),
+		      directory_tag(hash) | cell);                                 /* A */
 	store_release(&t->changes, load_relaxed(&t->changes) + 1);
 	t->used++;
 	t->live++;

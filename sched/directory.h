@@ -144,17 +144,14 @@ static inline bool directory_insert_new(struct directory_table *t, uint64_t hash
 
 	if (!entries || (uint64_t)(t->used + 1) * 4 > (mask + 1) * 3)
 		return false;
-	for (uint64_t i = 0;; i++) {
-		atomic_u64 *at = &entries[directory_place(tag, i, mask)];
-		uint64_t    e = load_relaxed(at);
+	atomic_u64 *at = &entries[(tag >> 32) & mask];
 
-		if (e == 0) {
-			store_release(at, tag | cell);                             /* A */
-			break;
-		}
-		if ((e & DIRECTORY_TAG) == tag)
+	for (uint64_t i = 1, e; (e = load_relaxed(at)) != 0; i++) {
+		if ((e ^ tag) <= UINT32_MAX)
 			return false;
+		at = &entries[directory_place(tag, i, mask)];
 	}
+	store_release(at, tag | cell);                                             /* A */
 	store_release(&t->changes, load_relaxed(&t->changes) + 1);
 	t->used++;
 	t->live++;

@@ -198,10 +198,8 @@ static int decode_part(struct worker *w, struct cell *c, const struct part *p)
 		memcpy(&c->ext->hint_ms, p->data, 8);
 		return NOH_OK;
 	case PART_PUT:
-		if (!c->ext->kv.root)
-			c->ext->kv.seed = s->seed;
 		rc = kv_put(&c->ext->kv, &log, p->key, p->key_len, p->data, p->len);
-		kv_commit(&log);
+		kv_commit(&c->ext->kv, &log);
 		return rc;
 	case PART_EMITTED:
 		return decode_message(w, c, p);
@@ -238,7 +236,7 @@ bool image_blank(struct sched *s, struct cell *c)
 	const struct type *t = cell_type(s, c);
 	const uint8_t *state = body_state(t, c->body);
 
-	if (c->ext && (c->ext->schedule_count || c->ext->kv.root))
+	if (c->ext && (c->ext->schedule_count || c->ext->kv.entries))
 		return false;
 	for (uint32_t i = 0; i < t->pub.state_size; i++)
 		if (state[i])

@@ -4,33 +4,33 @@
  * with it. Values are of any length (below 4 GiB). The changes of a turn are made in place and noted in a log;
  * at its end they are committed, or rolled back without needing memory (P4).
  *
- * Owns     its nodes; the log owns what the turn has replaced until it ends.
+ * Owns     its entries; the log owns what the turn has replaced until it ends.
  * Threads  whoever runs the actor.
  * Never    changes anything when it returns an error.
  */
 #ifndef NOH_SCHED_KV_H
 #define NOH_SCHED_KV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define KV_KEY_MAX 255
 
+/* An entry: an allocation of its own, so that a turn can put back what it took out. */
 struct kv_node {
-	struct kv_node *left, *right;
-	uint64_t head;                   /* the key's first 8 bytes as a number: most comparisons end here */
 	uint32_t vlen;
-	uint32_t rank : 24, klen : 8;    /* rank: a hash of the key; parents outrank their children */
+	uint8_t  klen;
+	uint8_t  unused[3];
 	/* behind it the value, then the key: kv_value, kv_key */
 };
 
-/* Zeroed is empty. seed may be set while it is empty: a seed that senders of keys cannot know keeps
- * them from choosing keys that make the tree deep. */
+/* Zeroed is empty. */
+struct kv_block;
 struct kv {
-	struct kv_node *root;
+	struct kv_block *root;
 	uint64_t entries;
-	uint64_t bytes;                  /* of memory, all nodes together */
-	uint64_t seed;
+	uint64_t bytes;                  /* of memory, all together */
 };
 
 #define KV_LOG_INLINE 8
@@ -61,25 +61,28 @@ int kv_put(struct kv *kv, struct kv_log *log, const void *key, size_t klen, cons
 	   size_t vlen);
 int kv_delete(struct kv *kv, struct kv_log *log, const void *key, size_t klen);
 
-/* NULL: none. A node is valid until its key is put or deleted and the turn has ended. */
+/* NULL: none. An entry is valid until its key is put or deleted and the turn has ended. */
 const struct kv_node *kv_get(const struct kv *kv, const void *key, size_t klen);
 
-/* The node with the smallest key above; with klen 0 the very first. NULL: no further one. */
+/* The entry with the smallest key above; with klen 0 the very first. NULL: no further one. */
 const struct kv_node *kv_next(const struct kv *kv, const void *key, size_t klen);
 
-void kv_commit(struct kv_log *log);
+void kv_commit(struct kv *kv, struct kv_log *log);
 void kv_rollback(struct kv *kv, struct kv_log *log);
-void kv_free(struct kv *kv);             /* after that it is empty, with its seed */
+void kv_free(struct kv *kv);             /* after that it is empty */
 
-/* All entries in key order, without recursion and without looking each up: begin with { .kv = kv }. It
- * remembers the nearest ancestors still to visit; whoever was forgotten, in a deeper tree, is found again
- * by key. The tree must not change meanwhile. */
-#define KV_WALK 64                       /* a power of two */
+/* From the root to an entry: in each block which place. 16 blocks one above the other are more than memory holds. */
+#define KV_DEPTH 16
+struct kv_path {
+	uint32_t depth;                  /* 0: the tree is empty */
+	struct { struct kv_block *block; uint32_t index; } at[KV_DEPTH];
+};
+
+/* All entries in key order: begin with { .kv = kv }. The tree must not change meanwhile. */
 struct kv_walk {
-	const struct kv      *kv;
-	const struct kv_node *last;
-	uint32_t              top, depth;
-	const struct kv_node *above[KV_WALK];
+	const struct kv *kv;
+	struct kv_path   path;
+	bool             begun;
 };
 const struct kv_node *kv_walk_on(struct kv_walk *w);     /* NULL: that was the last */
 

@@ -12,9 +12,12 @@
  */
 #include "sched/newborn.h"
 
+#include "sched/make.h"
+
 #include <string.h>
 
 enum { MADE, CLAIMED, SETTLED };       /* settled: born idle, or somebody else's */
+enum { FETCH = 8 };                    /* lines of the directory that are asked for together */
 
 static bool grow(struct newborns *all)
 {
@@ -52,38 +55,42 @@ static int tell_again(noh_turn *t, const struct named *who, struct namesake *kno
 	return rc;
 }
 
+/* Their tables are here by now. Some at once: a line may also have to wait for its page's address, and those waits
+ * pass side by side, too. */
+static inline void fetch_entries(struct worker *w, uint32_t from, uint32_t to)
+{
+	for (; from < to; from++)
+		directory_fetch(&w->fixed.sched->directory, w->mine.newborns.list[from].hash);
+}
+
 /* The cell for the message that will be the next effect: known->cell. */
 static ALWAYS_INLINE int find_or_make(noh_turn *t, const struct named *who, struct namesake *known)
 {
 	struct worker *w = t->worker;
 	uint64_t       turn = load_relaxed(&w->shown.counts.turns);
-	uint32_t       n = t->so_far.births;
-	struct cell   *c;
+	uint32_t       n = t->so_far.births, cell = 0;
 	int            rc;
 
 	directory_fetch_table(&t->sched->directory, who->hash);
-	if (n)                           /* its table is here by now */
-		directory_fetch(&t->sched->directory, w->mine.newborns.list[n - 1].hash);
+	if (n % FETCH == 0 && n)
+		fetch_entries(w, n - FETCH, n);
 	if (__builtin_expect(known->hash == who->hash && known->turn == turn, 0) &&
 	    birth_is(cell_at(t->sched, known->cell), who))
 		return tell_again(t, who, known);
 	if (__builtin_expect(n == w->mine.newborns.room, 0) && !grow(&w->mine.newborns))
 		return tell_no_memory(t, 0);
-	rc = birth_make(&w->mine.port, who, &c);
-	if (rc != NOH_OK)
+	rc = make_cell(&w->mine.port, who, &cell);
+	if (__builtin_expect(rc != NOH_OK, 0))
 		return rc;
-	known->turn = turn;
-	known->hash = who->hash;
-	known->cell = cell_number(t->sched, c);
-	known->count = 1;
-	w->mine.newborns.list[n] = (struct newborn){
-		.hash = who->hash, .effect = t->fx->count, .cell = known->cell };
+	*known = (struct namesake){ .turn = turn, .hash = who->hash, .cell = cell, .count = 1 };
+	w->mine.newborns.list[n] = (struct newborn){ .hash = who->hash, .effect = t->fx->count, .cell = cell };
 	t->so_far.births = n + 1;
 	t->so_far.flags |= TURN_BIRTHS;
 	return NOH_OK;
 }
 
-int newborn_tell(noh_turn *t, const struct named *who, uint32_t kind, const void *body, size_t len)
+/* To an address that is probably new. */
+static ALWAYS_INLINE int tell_new(noh_turn *t, const struct named *who, uint32_t kind, const void *body, size_t len)
 {
 	struct namesake *known = &t->worker->mine.namesakes[who->hash % NAMESAKES];
 	struct effect   *e;
@@ -94,7 +101,7 @@ int newborn_tell(noh_turn *t, const struct named *who, uint32_t kind, const void
 	if (__builtin_expect(len > t->sched->max_message, 0))
 		return tell_too_big(t->sched, len);
 	e = effect_new(t);
-	if (!e || !set_body(&e->msg, body, len))
+	if (__builtin_expect(!e || !set_body(&e->msg, body, len), 0))
 		return tell_no_memory(t, len);
 	rc = find_or_make(t, who, known);
 	if (__builtin_expect(rc != NOH_OK, 0)) {
@@ -108,6 +115,35 @@ int newborn_tell(noh_turn *t, const struct named *who, uint32_t kind, const void
 	t->fx->count++;
 	t->so_far.newborn_effects++;
 	return NOH_OK;
+}
+
+/* The last address a turn wrote to was new, so this one probably is; of a type that accepts a message
+ * without a look into the mailbox. */
+static inline bool expected_new(const struct worker *w, const struct type *t)
+{
+	return w->mine.expects_new && t->pub.full_mode != NOH_DROP_NEWEST;
+}
+
+int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
+{
+	struct named who;
+	int rc;
+
+	if (__builtin_expect(t->so_far.flags & TURN_READONLY, 0))
+		return turn_read_only(t);
+	rc = birth_name(&t->worker->mine.port, address, strlen(address), &who);
+	if (__builtin_expect(rc != NOH_OK, 0))
+		return rc;
+	if (__builtin_expect(t->so_far.flags & TURN_STEP, 0))    /* it ends later than this turn */
+		return tell_resolved(t, address, kind, body, len);
+	if (!expected_new(t->worker, who.type)) {
+		rc = tell_known(t, &who, address, kind, body, len);
+		if (rc != NOH_EGONE)
+			return rc;
+	}
+	if (__builtin_expect(t->fx->count != t->so_far.newborn_effects, 0) && tell_wrote_to(t, who.hash))
+		return tell_resolved(t, address, kind, body, len);
+	return tell_new(t, &who, kind, body, len);
 }
 
 /* Somebody was there: all that was meant for the cell made here is for him. */
@@ -232,6 +268,7 @@ int newborn_enter(struct worker *w)
 	bool ok;
 
 	epoch_enter(&w->mine.port.epoch);
+	fetch_entries(w, (t->so_far.births - 1) / FETCH * FETCH, t->so_far.births);    /* there is one, at least */
 	i = enter_in_hand(w);
 	ok = i == t->so_far.births || i == hands_left(&w->hands);
 	for (; ok && i < t->so_far.births; i++)

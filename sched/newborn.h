@@ -10,15 +10,11 @@
 #include "sched/birth.h"
 #include "sched/turn.h"
 
-/* The last address a turn wrote to was new, so this one probably is; of a type that accepts a message
- * without a look into the mailbox. */
-static inline bool newborn_expected(const struct worker *w, const struct type *t)
-{
-	return w->mine.expects_new && t->pub.full_mode != NOH_DROP_NEWEST;
-}
-
-/* Send to an address that is probably new. */
-int newborn_tell(noh_turn *t, const struct named *who, uint32_t kind, const void *body, size_t len);
+/* tell.c - to who has that address in memory (NOH_EGONE: nobody); to who has it or is made for it at once; and has this
+ * turn written to it before in one of these ways, as far as is known? */
+int  tell_known(noh_turn *t, const struct named *who, const char *address, uint32_t kind, const void *body, size_t len);
+int  tell_resolved(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len);
+bool tell_wrote_to(noh_turn *t, uint64_t hash);
 
 /* All of them become real, or none; where somebody was there already, he gets the messages instead.
  * NOH_OK; NOH_ENOMEM: the turn has to be undone. */

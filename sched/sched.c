@@ -286,7 +286,7 @@ int sched_start(struct sched *s)
 		ok = port_open(s, &s->outside[i], NULL);
 	for (uint32_t i = 0; ok && i < s->worker_count; i++)
 		ok = worker_open(s, &s->workers[i], i, scratch);
-	if (ok && s->memory_budget)
+	if (ok && load_relaxed(&s->memory_budget))
 		sched_weigh(s, s->workers[0].mine.now_ms);
 	return ok ? NOH_OK : error_set(NOH_ENOMEM, "no memory for %u workers", s->worker_count);
 }

@@ -44,7 +44,7 @@ struct type {
 	uint32_t index, name_len;
 	int    (*single)(noh_turn *turn, const noh_msg *msg);    /* on_message, or on_batch of one */
 	uint32_t capacity, half, hard;
-	uint32_t idle_ds;              /* tenths of a second; UINT32_MAX: never                    */
+	atomic_u32 idle_ds;            /* tenths of a second; UINT32_MAX: never                    */
 	uint32_t state_words;          /* of 8 bytes                                               */
 	uint32_t version_off, state_off, id_off;   /* in body.data                                 */
 	uint32_t short_capacity;       /* capacity; 0 if every send must be looked at: declared
@@ -305,13 +305,14 @@ struct sched_net {
 /* What else takes memory out of the budget: box/ says it. arg NULL: nothing does. */
 struct sched_memory {
 	void    *arg;
-	uint64_t aside;                        /* for what is there with no actor, and for folds   */
+	atomic_u64 aside;                      /* for what is there with no actor, and for folds   */
 	uint64_t (*others)(void *arg);         /* states on their way to the disk                  */
 	bool     (*folded)(void *arg, uint64_t due);   /* has the disk's image what was due then?  */
 	void     (*lighten)(void *arg);        /* actors have too little room: fold                */
 };
 
 #define TYPES_MAX 1024
+#define NO_BUDGET (UINT64_MAX / 2)        /* sched.actor_budget, while there is none               */
 #define OUTSIDE_PORTS 16
 
 struct sched {
@@ -325,16 +326,17 @@ struct sched {
 	struct crash_list   *crashes;          /* of earlier runs; NULL: none                      */
 	uint64_t             wall_offset_ms;   /* wall-clock time minus the box's, at the start    */
 	uint64_t             seed;
-	uint32_t             max_message, max_actors, slow_turn_ms;
+	uint32_t             max_message, max_actors;
+	atomic_u32           slow_turn_ms;
+	atomic_u64           memory_budget;    /* of the whole box; 0: no limit                    */
 	atomic_u32          *since_ds;         /* by cell: when it was activated; NULL: nobody will ask     */
-	uint64_t             memory_budget;    /* of the whole box; 0: no limit                    */
 	struct sched_memory  memory;
 	noh_log_fn          *log;
 	void                *log_user;
 
 	struct type        **types;
 	uint32_t             type_count;
-	uint32_t             min_idle_ds;
+	atomic_u32           min_idle_ds;      /* of all types                                     */
 
 	struct slab          cells, nodes, pendings, bodies[BODY_CLASSES];
 	atomic_u32           bodies_open[BODY_CLASSES];   /* 0: not yet, 1: being opened, 2: open */
@@ -502,9 +504,10 @@ static inline uint32_t cell_number(struct sched *s, const struct cell *c)
 static inline void life_note_idle(struct sched *s, struct cell *c, const struct type *t,
 				  uint64_t now_ds)
 {
-	uint64_t due = now_ds + t->idle_ds;
+	uint32_t idle = load_relaxed(&((struct type *)(uintptr_t)t)->idle_ds);
+	uint64_t due = now_ds + idle;
 
-	if (t->idle_ds != UINT32_MAX &&
+	if (idle != UINT32_MAX &&
 	    (due < load_relaxed(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS]) ||
 	     due < load_relaxed(&s->next_sweep_ds)))
 		life_note_due(s, c, due);

@@ -288,6 +288,8 @@ static enum taken take_extra(struct worker *w, struct cell *c)
 		extra_redo(w, c);
 		return NO_MESSAGE;
 	}
+	if (!c->ext->joins)
+		return MESSAGE;
 	switch (step_meet(w, c)) {
 	case STEP_HOLDS: return LEFT;
 	case STEP_WENT: return NO_MESSAGE;
@@ -362,18 +364,22 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			sched_enqueue(&w->mine.port, c);
 			return NULL;
 		}
-		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_plain(c), 0)) {
+		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_ready(c), 0)) {
 			enum ready r = make_ready(w, c, in_hand);
 
 			if (r == PARKED || (r == NEVER_USED && life_deactivate(w, c)))
 				return NULL;
-			cur.id = 0;      /* it may have been told to go: then what waits is dropped */
+			cur.id = 0;      /* it may be broken: then what waits is refused */
 			if (r != READY)
 				continue;
 		}
-		/* What its activation brought from storage was sent before. */
-		if (__builtin_expect(c->flags & CELL_EXTRA, 0) && *in_hand && c->ext->redo)
-			put_down(w, c, in_hand);
+		if (__builtin_expect(c->flags & CELL_EXTRA, 0)) {
+			/* What its activation brought from storage was sent before. */
+			if (*in_hand && c->ext->redo)
+				put_down(w, c, in_hand);
+			if (c->ext->forced)
+				cur.id = 0;      /* what waits is dropped */
+		}
 		if (*in_hand) {
 			m = &(*in_hand)->msg;
 			*in_hand = NULL;

@@ -19,12 +19,17 @@ static bool lower(atomic_u64 *at, uint64_t to)
 	return false;
 }
 
+/* Worker 0 sleeps no longer than to the next sweep; if it sleeps already, it must hear of it. */
+static void note_sweep(struct sched *s, uint64_t due_ds)
+{
+	if (lower(&s->next_sweep_ds, due_ds) && sched_self() != &s->workers[0])
+		park_wake(&s->workers[0].shared.park);
+}
+
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds)
 {
 	(void)lower(&s->chunk_due_ds[cell_number(s, c) / CHUNK_CELLS], due_ds);
-	/* Worker 0 sleeps no longer than to the next sweep; if it sleeps already, it must hear of it. */
-	if (lower(&s->next_sweep_ds, due_ds) && sched_self() != &s->workers[0])
-		park_wake(&s->workers[0].shared.park);
+	note_sweep(s, due_ds);
 }
 
 /* It is ours: would it leave something behind that waits for the disk? */
@@ -70,7 +75,7 @@ static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, u
 
 		if (mb_state(load_relaxed(&c->mailbox.word)) == MB_DEAD)
 			continue;
-		idle = cell_type(s, c)->idle_ds;
+		idle = load_relaxed(&cell_type(s, c)->idle_ds);
 		if (idle == UINT32_MAX && max_age == UINT32_MAX)
 			continue;
 		due = (uint64_t)load_relaxed(&c->last_active) + (idle < max_age ? idle : max_age);
@@ -124,8 +129,9 @@ static void next_chunk(struct worker *w, uint32_t chunks, uint32_t age)
 }
 
 /* Over budget: a clock hand goes round and sends home what is older than a limit; at zero it sends home whoever is
- * idle. Returns 0 when there is nothing to be done. */
-static uint32_t relieve(struct worker *w, uint64_t now_ds)
+ * idle. Returns 0 when there is nothing to be done; if only because all who could go wait for the disk, *again says when
+ * to look again: a fold wakes nobody, and an idle box must get below its budget as well. */
+static uint32_t relieve(struct worker *w, uint64_t now_ds, uint64_t *again)
 {
 	struct sched *s = w->fixed.sched;
 	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1, sent, age;
@@ -144,6 +150,8 @@ static uint32_t relieve(struct worker *w, uint64_t now_ds)
 	count_one(&w->mine.port.evicted, sent);
 	w->mine.sweep_sent += sent;
 	next_chunk(w, chunks, age);
+	if (sent == 0 && age == 0)
+		*again = now_ds + 1;
 	return sent ? sent : age > 0;
 }
 
@@ -153,11 +161,13 @@ uint32_t life_sweep(struct worker *w)
 	uint64_t now_ds = w->mine.now_ms / 100, soonest = UINT64_MAX;
 	uint32_t chunks, sent = 0;
 
-	if (s->memory_budget)
-		sent = relieve(w, now_ds);
-	if (now_ds < load_relaxed(&s->next_sweep_ds))
+	if (load_relaxed(&s->memory_budget))
+		sent = relieve(w, now_ds, &soonest);
+	if (now_ds < load_relaxed(&s->next_sweep_ds)) {
+		note_sweep(s, soonest);
 		return sent;
-	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
+	}
+	(void)swap_seq_cst(&s->next_sweep_ds, UINT64_MAX);     /* swap: sees what was stored before a 0 it takes */
 	chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1;
 	for (uint32_t i = 0; i < chunks; i++) {
 		uint64_t due = load_relaxed(&s->chunk_due_ds[i]);
@@ -165,18 +175,18 @@ uint32_t life_sweep(struct worker *w)
 		if (due <= now_ds) {
 			uint64_t next = UINT64_MAX;
 
-			store_relaxed(&s->chunk_due_ds[i], UINT64_MAX);
+			(void)swap_seq_cst(&s->chunk_due_ds[i], UINT64_MAX);
 			sent += sweep_chunk(w, i, now_ds, UINT32_MAX, UINT64_MAX, &next);
 			/* Actors come and go all the time: not every one gets a sweep of its own. */
-			if (next != UINT64_MAX && next < now_ds + s->min_idle_ds / 16)
-				next = now_ds + s->min_idle_ds / 16;
+			if (next != UINT64_MAX && next < now_ds + load_relaxed(&s->min_idle_ds) / 16)
+				next = now_ds + load_relaxed(&s->min_idle_ds) / 16;
 			(void)lower(&s->chunk_due_ds[i], next);
 			due = next;
 		}
 		if (due < soonest)
 			soonest = due;
 	}
-	(void)lower(&s->next_sweep_ds, soonest);
+	note_sweep(s, soonest);
 	return sent;
 }
 

@@ -1,6 +1,6 @@
 /* sched/tell.c - what a hook sends: messages, asks, children. Noted now, done at the turn's end.
  *
- * The full mode of the receiver's mailbox acts here, at the send call.
+ * (noh_tell_to, whose address may be new, is in newborn.c.) The full mode of the receiver's mailbox acts here, at the send call.
  */
 #include "sched/newborn.h"
 
@@ -256,9 +256,7 @@ static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t 
 	return turn_note_address(t, t->fx->count, address, len) ? NOH_OK : no_letter(address);
 }
 
-/* To whoever has that address in memory. NOH_EGONE: nobody. */
-static int tell_known(noh_turn *t, const struct named *who, const char *address, uint32_t kind,
-		      const void *body, size_t len)
+int tell_known(noh_turn *t, const struct named *who, const char *address, uint32_t kind, const void *body, size_t len)
 {
 	struct port *p = &t->worker->mine.port;
 	uint32_t     gen = 0, letters = t->so_far.letters;
@@ -282,7 +280,7 @@ static int tell_known(noh_turn *t, const struct named *who, const char *address,
 
 /* Has this turn written to the address before, in the ordinary way? That actor may have gone since, and a
  * newborn that has its message in hand would hear this one first (P3). True if it is not known. */
-static bool wrote_to(noh_turn *t, uint64_t hash)
+bool tell_wrote_to(noh_turn *t, uint64_t hash)
 {
 	bool found = t->fx->count > LOOK_BACK;
 
@@ -296,7 +294,7 @@ static bool wrote_to(noh_turn *t, uint64_t hash)
 	return found;
 }
 
-static int tell_resolved(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
+int tell_resolved(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
 {
 	uint32_t number = 0, gen = 0, letters = t->so_far.letters;
 	int rc;
@@ -310,28 +308,6 @@ static int tell_resolved(noh_turn *t, const char *address, uint32_t kind, const 
 	if (rc != NOH_OK)
 		t->so_far.letters = letters;
 	return rc;
-}
-
-int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
-{
-	struct named who;
-	int rc;
-
-	if (t->so_far.flags & TURN_READONLY)
-		return turn_read_only(t);
-	rc = birth_name(&t->worker->mine.port, address, strlen(address), &who);
-	if (rc != NOH_OK)
-		return rc;
-	if (__builtin_expect(t->so_far.flags & TURN_STEP, 0))    /* it ends later than this turn */
-		return tell_resolved(t, address, kind, body, len);
-	if (!newborn_expected(t->worker, who.type)) {
-		rc = tell_known(t, &who, address, kind, body, len);
-		if (rc != NOH_EGONE)
-			return rc;
-	}
-	if (__builtin_expect(t->fx->count != t->so_far.newborn_effects, 0) && wrote_to(t, who.hash))
-		return tell_resolved(t, address, kind, body, len);
-	return newborn_tell(t, &who, kind, body, len);
 }
 
 static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const void *body,

@@ -340,7 +340,8 @@ void turn_commit_rest(struct worker *w)
 	struct noh_turn *t = &w->mine.turn;
 	struct cell     *c = t->cell;
 
-	kv_commit(&t->kv_log);
+	if (c->ext)
+		kv_commit(&c->ext->kv, &t->kv_log);
 	if (t->op_count)
 		apply_schedules(w, t);
 	if (t->so_far.flags & TURN_ERASE)

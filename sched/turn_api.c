@@ -372,8 +372,6 @@ int noh_kv_put(noh_turn *t, const void *key, size_t key_len, const void *value, 
 	x = cell_ext(t->cell);
 	if (!x)
 		return kv_result(t, NOH_ENOMEM);
-	if (!x->kv.root)
-		x->kv.seed = t->sched->seed;
 	t->so_far.flags |= TURN_KV;
 	return kv_result(t, kv_put(&x->kv, &t->kv_log, key, key_len, value, value_len));
 }

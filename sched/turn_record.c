@@ -98,7 +98,7 @@ static bool changed_again(const struct kv_change *list, uint32_t i, uint32_t cou
 		const struct kv_node *after = list[j].after;
 
 		if (list[i].after ? list[j].before == list[i].after
-				  : !list[j].before && after->head == key->head && after->klen == key->klen &&
+				  : !list[j].before && after->klen == key->klen &&
 				    memcmp(kv_key(after), kv_key(key), key->klen) == 0)
 			return true;
 	}

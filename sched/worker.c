@@ -428,7 +428,7 @@ static void watch_worker(struct sched *s, struct worker *w, struct watched *seen
 	}
 	wake_one(s);
 	uint64_t ms = (now - seen->since_ns) / 1000000u;
-	if (!seen->reported && serving == SERVING_TURN && ms >= s->slow_turn_ms) {
+	if (!seen->reported && serving == SERVING_TURN && ms >= load_relaxed(&s->slow_turn_ms)) {
 		seen->reported = true;
 		add_relaxed(&w->shown.slow_turns, 1);
 		report_slow(s, running, ms);

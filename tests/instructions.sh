@@ -1,17 +1,26 @@
 #!/bin/bash
-# The bar on the path of a message: ping-pong within one worker, instructions per message (callgrind,
-# so the same on a busy machine). Prints one line; fails above the bar.
+# The bars on the path of a message, in instructions (callgrind, so the same on a busy machine): ping-pong within one
+# worker; a message to an actor that a thousand others rest for; a new actor, told something and heard. Prints one line
+# each; fails above a bar.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BAR=${BAR:-250}
 command -v valgrind >/dev/null || { echo "instructions: skipped, valgrind is not installed"; exit 77; }
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-total() { # n -> instructions of the process that ran the benchmark
-	valgrind --tool=callgrind --callgrind-out-file="$dir/$1.%p" \
-		out/plain/noh bench ping-pong --workers 1 --raw --n "$1" >"$dir/$1.log" 2>&1 || { cat "$dir/$1.log"; exit 1; }
-	awk '/^(summary|totals):/ { if ($2 > most) most = $2 } END { printf "%.0f", most }' "$dir/$1".[0-9]*
+total() { # benchmark n -> instructions of the process that ran it
+	valgrind --tool=callgrind --callgrind-out-file="$dir/$1.$2.%p" \
+		out/plain/noh bench "$1" --workers 1 --raw --n "$2" >"$dir/$1.$2.log" 2>&1 || { cat "$dir/$1.$2.log" >&2; exit 1; }
+	awk '/^(summary|totals):/ { if ($2 > most) most = $2 } END { printf "%.0f", most }' "$dir/$1.$2".[0-9]*
 }
-few=$(total 100000) && many=$(total 300000) || exit 1
-per=$(((many - few) / 400000))   # n there and n back
-echo "instructions: $per a message (the bar is $BAR)"
-[ "$per" -gt 0 ] && [ "$per" -le "$BAR" ]
+check() { # benchmark few many operations-of-one-n bar what
+	local least most per
+	least=$(total "$1" "$2") && most=$(total "$1" "$3") || exit 1
+	per=$(((most - least) / (($3 - $2) * $4)))
+	echo "instructions: $per $6 (the bar is $5)"
+	[ "$per" -gt 0 ] && [ "$per" -le "$5" ]
+}
+failed=0
+check ping-pong 100000 300000 2 "$BAR" "a message" || failed=1
+check fan-in-1000 100000 300000 1 460 "a message of a thousand senders to one" || failed=1
+check fork-join-create 100000 300000 1 1300 "a new actor" || failed=1
+exit $failed

@@ -106,6 +106,13 @@ unit_stage() {   # headline, make arguments...
 	suite "make $*" run_make "$@"
 	close_stage
 }
+# What make test makes smaller for the sanitizers (test_size), in its full size.
+full_size_stages() {
+	local sized
+	sized=$(grep -l 'test_size(' tests/*/*_test.c | sed 's/\.c$//' | tr '\n' ' ')
+	unit_stage "full size, ASan and UBSan" SAN=address TEST_FULL=1 TEST_TIMEOUT=1200 T="$sized" unit
+	unit_stage "full size, ThreadSanitizer" SAN=thread TEST_FULL=1 TEST_TIMEOUT=1200 T="$sized" unit
+}
 interleave_stage() {   # arguments of its run.sh
 	stage "interleavings"
 	if [ ! -x tests/interleave/run.sh ]; then skip "tests/interleave/run.sh is not there"; return; fi
@@ -119,10 +126,14 @@ build() {
 	check "make all lib" run_make all lib
 	close_stage
 }
-build_clang() {
+build_clang() {   # quick: what clang warns of needs no optimizer
 	stage "build, clang"
 	has clang || { skip "clang is not installed"; return; }
-	check "make CC=clang all" run_make CC=clang all
+	if [ "$1" = quick ]; then
+		check "make CC=clang OPT=-O0 all" run_make CC=clang OPT=-O0 OUT=out/plain-clang-O0 all
+	else
+		check "make CC=clang all lib" run_make CC=clang all lib
+	fi
 	close_stage
 }
 bench_smoke() {
@@ -259,6 +270,12 @@ serve_stage() {
 	close_stage
 	sed 's/^/    /' "$tmp/skips"
 }
+service_stage() {
+	stage "as a service, packaged"
+	suite "tests/e2e/service.sh" tests/e2e/service.sh "$out/noh"
+	close_stage
+	grep '^SKIP' "$log" | sed 's/^/    /'
+}
 neighbour_stage() {
 	stage "bad neighbours"
 	suite "tests/e2e/neighbours.sh" tests/e2e/neighbours.sh "$out/noh"
@@ -286,7 +303,7 @@ links_resolve() {   # every relative link of every page leads to a file
 pages() { find . -name '*.md' -not -path './out/*' -not -path './.git/*' | sort; }
 folders_explained() {
 	local d rc=0
-	for d in include core mailbox sched persist net box actors tools bench tests examples docs; do
+	for d in include core mailbox sched persist net box actors tools bench tests examples docs packaging; do
 		[ -s "$d/README.md" ] || { echo "$d/README.md is missing"; rc=1; }
 	done
 	return $rc
@@ -328,8 +345,10 @@ if [ "$only" ]; then
 elif [ "$mode" = stress ]; then
 	unit_stage "stress tests, plain" T="$T" stress-unit
 	unit_stage "stress tests, ThreadSanitizer" SAN=thread T="$T" stress-unit
+	[ "$T" ] || full_size_stages
 	[ "$T" ] || interleave_stage stress
 	[ "$T" ] || build
+	[ "$T" ] || build_clang full
 	[ "$T" ] || sale_stage full
 	[ "$T" ] || neighbour_stage
 	[ "$T" ] || crash_stage full
@@ -338,11 +357,12 @@ elif [ "$T" ]; then
 	unit_stage "unit tests with \"$T\"" T="$T" unit
 else
 	build
-	build_clang
+	build_clang quick
 	unit_stage "unit tests, plain" unit
 	bench_smoke
 	e2e_stage
 	serve_stage
+	service_stage
 	sale_stage quick
 	interleave_stage
 	unit_stage "unit tests, ASan and UBSan" SAN=address unit

@@ -1,6 +1,8 @@
-/* tools/config.c - noh config show, check, doc: what the settings are, and whether a file is one. */
+/* tools/config.c - noh config: what the settings are, whether they are right, and a server that reads them again. */
 #include "tools/config.h"
 
+#include "tools/accounts.h"
+#include "tools/reload.h"
 #include "tools/settings.h"
 
 #include <stdio.h>
@@ -109,17 +111,12 @@ static void check_say(void *unused, bool is_wrong, const char *sentence)
 	printf("%s%s\n", is_wrong ? "" : "warning: ", sentence);
 }
 
-static int check_main_of(struct cli_args *args)
+/* A file by itself: what the environment of whoever checks it says is no fault of the file. */
+static int check_file(const char *path)
 {
 	struct settings s;
 	unsigned given = 0;
-	bool named = cli_next(args) && !args->name;
-	const char *path = args->value;
 
-	if (!named || cli_next(args)) {
-		fprintf(stderr, "noh config check: name one configuration file; usage: noh config check FILE\n");
-		return CLI_USAGE;
-	}
 	settings_init(&s, check_say, NULL);
 	bool good = settings_read_file(&s, path, true) && settings_check(&s);
 
@@ -131,9 +128,88 @@ static int check_main_of(struct cli_args *args)
 	return good ? CLI_FINE : CLI_FAILED;
 }
 
+/* All that noh serve would go by: file, environment, flags, and the users. */
+static int check_all(struct settings *s)
+{
+	bool good = settings_load(s, environ);
+	struct accounts users = { 0 };
+	char path[4200], why[1024];
+
+	if (good) {
+		accounts_path(s, path, sizeof path);
+		good = accounts_read(&users, path, why, sizeof why);
+		if (!good)
+			check_say(NULL, true, why);
+	}
+	bool tcp = settings_number(s, SET_RESP_PORT) || settings_number(s, SET_HTTP_PORT);
+
+	if (good && tcp && !settings_is_loopback(settings_text(s, SET_BIND)) &&
+	    !users.present && !*settings_text(s, SET_ADMIN_TOKEN) && !settings_number(s, SET_INSECURE)) {
+		settings_wrong(s, "%s: %s may be reached from elsewhere, and there are no users; add one (noh user add NAME), or "
+			       "say --insecure", settings_origin(s, SET_BIND), settings_text(s, SET_BIND));
+		good = false;
+	}
+	if (good)
+		printf("%s: all well, %zu user%s\n", s->config ? s->config : "no configuration file", users.count,
+		       users.count == 1 ? "" : "s");
+	accounts_free(&users);
+	return good ? CLI_FINE : CLI_FAILED;
+}
+
+static int check_main_of(struct cli_args *args)
+{
+	const char *path = NULL;
+	struct settings s;
+	bool usage = false, others = false;
+	int code = CLI_USAGE;
+
+	settings_init(&s, config_say, "config check");
+	while (s.errors == 0 && cli_next(args)) {
+		if (!args->name) {
+			usage |= path != NULL;
+			path = args->value;
+		} else if (settings_flag(&s, args)) {
+			others = true;
+		} else {
+			settings_unknown_flag(&s, "config", args->name, NULL, 0);
+		}
+	}
+	s.say = check_say;
+	if (s.errors == 0 && (usage || (path && others)))
+		fprintf(stderr, "noh config check: either one FILE, or --config FILE and other options of noh serve\n");
+	else if (s.errors == 0)
+		code = path ? check_file(path) : check_all(&s);
+	settings_free(&s);
+	return code;
+}
+
+/* ── reload ── */
+
+static int reload_main_of(struct cli_args *args)
+{
+	static const char *const own[] = { "json" };
+	struct settings s;
+	bool json = false;
+	int code = CLI_USAGE;
+
+	settings_init(&s, config_say, "config reload");
+	while (s.errors == 0 && cli_next(args)) {
+		if (!args->name)
+			settings_wrong(&s, "one word too many: \"%.60s\"", args->value);
+		else if (strcmp(args->name, "json") == 0)
+			json = true;
+		else if (!settings_flag(&s, args))
+			settings_unknown_flag(&s, "config", args->name, own, 1);
+	}
+	if (s.errors == 0)
+		code = reload_request(&s, json);
+	settings_free(&s);
+	return code;
+}
+
 int config_main(int argc, char **argv)
 {
-	static const char *const verbs[] = { "show", "check", "doc" };
+	static const char *const verbs[] = { "show", "check", "reload", "doc" };
 	struct cli_args args = { .count = argc, .at = 2, .words = argv };
 	const char *verb = argc > 1 ? argv[1] : "";
 
@@ -141,13 +217,15 @@ int config_main(int argc, char **argv)
 		return show_main(&args);
 	if (strcmp(verb, "check") == 0)
 		return check_main_of(&args);
+	if (strcmp(verb, "reload") == 0)
+		return reload_main_of(&args);
 	if (strcmp(verb, "doc") == 0 && argc == 2) {
 		settings_print_page();
 		return CLI_FINE;
 	}
-	const char *near = *verb ? cli_nearest(verb, verbs, 3) : NULL;
+	const char *near = *verb ? cli_nearest(verb, verbs, 4) : NULL;
 
-	fprintf(stderr, "noh config: %s%s%s\n", near ? "did you mean noh config " : "one of show, check FILE, doc",
+	fprintf(stderr, "noh config: %s%s%s\n", near ? "did you mean noh config " : "one of show, check, reload, doc",
 		near ? near : "", near ? "?" : "");
 	return CLI_USAGE;
 }

@@ -2,7 +2,8 @@
 # tools/conformance.sh [--check] - docs/conformance.md, written from the tests themselves.
 #
 # Every TEST(function, "ID ID") of a test program is a sentence (the function's name) that proves the
-# items of the specification named in the string. --check: is the page what the tests say now?
+# items of the specification named in the string. So is a line of tests/e2e/*.sh that ends in a comment of such items:
+# its first string is the sentence. --check: is the page what the tests say now?
 set -eu
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -22,9 +23,15 @@ entries() {
 			}' || true
 	done
 }
+# The same of the tests from outside; those without items are not listed: their scripts say what they try.
+outside() {
+	grep -HoE '^[^#"]*"[^"]*".*# ([A-Z]+-?[0-9]+ ?)+$' tests/e2e/*.sh |
+		sed -E 's/^([^:]*):[^"]*"([^"]*)".*# ([A-Z0-9 -]+)$/\1\t\2\t\3/' |
+		awk -F'\t' -v OFS='\t' '{ n = split($3, id, / +/); for (i = 1; i <= n; i++) if (id[i] != "") print id[i], $2, $1 }' || true
+}
 write() {
 	local all
-	all=$(entries)
+	all=$(entries; outside)
 	cat <<'END'
 # Conformance
 

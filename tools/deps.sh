@@ -79,6 +79,10 @@ look() {
 		check python3          python3            python          has_command python3
 		check nodejs           nodejs             nodejs          has_command node
 		check npm              npm                npm             has_command npm
+		check python3          python3            python          has_command python3
+		check dpkg-dev         dpkg-dev           dpkg            has_command dpkg-shlibdeps
+		check lintian          -                  -               has_command lintian
+		check systemd          systemd            systemd         has_command systemd-analyze
 		check valgrind         valgrind           valgrind        has_command valgrind
 		check fuse3            fuse3              fuse3           has_command fusermount3
 		check libfuse3-dev     fuse3-devel        fuse3           has_library fuse3 fuse3/fuse.h

@@ -6,6 +6,7 @@
 #include "tools/crash.h"
 #include "tools/serve_in.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static int failed(int rc)
 /* ── before the box ── */
 
 /* Every connection is a file. What the system allows is taken; if that is too little, there are fewer. */
-static void fit_connections(struct server *s)
+void server_fit_connections(struct server *s)
 {
 	enum { OWN_FILES = 128 };                /* segments, image, rings, listeners ... */
 	uint64_t wanted = settings_number(&s->settings, SET_MAX_CONNECTIONS), most;
@@ -68,7 +69,7 @@ static bool may_listen_there(struct server *s)
 
 	bool tcp = settings_number(&s->settings, SET_RESP_PORT) || settings_number(&s->settings, SET_HTTP_PORT);
 
-	if (!tcp || settings_is_loopback(address) || server_has_accounts(s))
+	if (!tcp || settings_is_loopback(address) || users_exist(s))
 		return true;
 	if (settings_number(&s->settings, SET_INSECURE)) {
 		server_say(s, NOH_WARN, "there are no users, and %s may be reached from elsewhere: whoever connects may do "
@@ -82,12 +83,27 @@ static bool may_listen_there(struct server *s)
 
 /* ── the box ── */
 
+/* One per core, at most as many as the pool may have; a partition is what one worker runs. */
+static unsigned worker_count(const struct settings *set)
+{
+	uint64_t workers = settings_number(set, SET_WORKERS), most = settings_number(set, SET_MAX_INSTANCES);
+	cpu_set_t cores;
+
+	if (!workers)
+		workers = settings_number(set, SET_PARTITIONS);
+	if (workers)
+		return (unsigned)workers;
+	if (sched_getaffinity(0, sizeof cores, &cores) != 0 || most >= (uint64_t)CPU_COUNT(&cores))
+		return 0;
+	return (unsigned)most;
+}
+
 static int open_box(struct server *s)
 {
 	const struct settings *set = &s->settings;
 	char head[4200];
 	const noh_options options = {
-		.workers = (unsigned)settings_number(set, SET_WORKERS),
+		.workers = worker_count(set),
 		.unpinned = !settings_number(set, SET_PIN),
 		.max_message = (uint32_t)settings_number(set, SET_MAX_MESSAGE),
 		.memory_budget = settings_number(set, SET_MEMORY),
@@ -118,42 +134,68 @@ static int register_type(struct server *s, const noh_type *builtin)
 	return noh_register(s->box, &type);
 }
 
-/* The name of this server: what was given, or the directory's id, or one for this run. */
-static void name_node(struct server *s)
+/* The directory's id, or one for this run. */
+static void read_dir_id(struct server *s)
 {
-	const char *given = settings_text(&s->settings, SET_NODE_ID);
 	char path[4200], line[256];
 	uint64_t random = 0;
 	FILE *f;
 
-	snprintf(s->node_id, sizeof s->node_id, "%s", given);
-	if (*given)
-		return;
 	(void)!getrandom(&random, sizeof random, 0);
-	snprintf(s->node_id, sizeof s->node_id, "%016llx", (unsigned long long)random);
+	snprintf(s->dir_id, sizeof s->dir_id, "%016llx", (unsigned long long)random);
 	snprintf(path, sizeof path, "%s/noh.dir", settings_text(&s->settings, SET_DIR));
 	f = is_volatile(s) ? NULL : fopen(path, "re");
 	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "id %16[0-9a-f]", s->node_id) == 1)
+		if (sscanf(line, "id %16[0-9a-f]", s->dir_id) == 1)
 			break;
 	if (f)
 		fclose(f);
 }
 
-/* What INFO and CONFIG GET tell: the settings of this run, and never a secret. */
-static void fill_info(struct server *s)
+/* The name of this server: what was given, or that id. */
+static void name_node(struct server *s)
 {
-	static char names[SETTINGS][64];
-	size_t n = 0;
+	const char *given = settings_text(&s->settings, SET_NODE_ID);
+
+	read_dir_id(s);
+	snprintf(s->node_id, sizeof s->node_id, "%s", *given ? given : s->dir_id);
+}
+
+/* What INFO and CONFIG GET tell: the settings in effect, and never a secret. */
+static size_t write_info(const struct server *s, struct info_table *table)
+{
+	size_t at = 0, n = 0;
 
 	for (unsigned i = 0; i < SETTINGS; i++) {
-		if (settings_table[i].secret || !settings_table[i].restart)
-			continue;                /* what a reload may change has no place in a table that is kept */
-		snprintf(names[i], sizeof names[i], "%s.%s", settings_table[i].section, settings_table[i].key);
-		s->info[n++] = names[i];
-		s->info[n++] = i == SET_NODE_ID ? s->node_id : settings_text(&s->settings, i);
+		const struct setting *t = &settings_table[i];
+		const char *value = i == SET_NODE_ID ? s->node_id : settings_text(&s->settings, i);
+
+		if (t->secret)
+			continue;
+		if (table) {
+			table->pairs[n++] = table->text + at;
+			sprintf(table->text + at, "%s.%s", t->section, t->key);
+		}
+		at += strlen(t->section) + strlen(t->key) + 2;
+		if (table) {
+			table->pairs[n++] = table->text + at;
+			strcpy(table->text + at, value);
+		}
+		at += strlen(value) + 1;
 	}
-	s->info[n] = NULL;
+	return at;
+}
+
+bool server_fill_info(struct server *s)
+{
+	struct info_table *fresh = calloc(1, sizeof *fresh + write_info(s, NULL));
+
+	if (!fresh)
+		return false;
+	write_info(s, fresh);
+	fresh->older = s->info;
+	s->info = fresh;
+	return true;
 }
 
 static void on_shutdown(void *user)
@@ -162,18 +204,18 @@ static void on_shutdown(void *user)
 	kill(getpid(), SIGTERM);                 /* as if from outside: the main thread waits for it */
 }
 
-static int start_listening(struct server *s)
+noh_listen_options server_listen_options(struct server *s)
 {
 	const struct settings *set = &s->settings;
 	const char *address = settings_text(set, SET_BIND);
 	uint64_t port = settings_number(set, SET_RESP_PORT);
-	char local[4200];
-	const noh_listen_options options = {
+
+	return (noh_listen_options){
 		.bind = strcmp(address, "localhost") == 0 ? "127.0.0.1" : address,
 		.resp_port = port ? (int)port : -1,
 		.unix_path = *settings_text(set, SET_UNIX) ? settings_text(set, SET_UNIX) : NULL,
 		.http_port = (int)settings_number(set, SET_HTTP_PORT),
-		.http_unix_path = settings_http_path(set, local, sizeof local),
+		.http_unix_path = settings_http_path(set, s->http_path, sizeof s->http_path),
 		.http_max_header_bytes = (uint32_t)settings_number(set, SET_HTTP_MAX_HEADER),
 		.http_max_headers = (uint32_t)settings_number(set, SET_HTTP_MAX_HEADERS),
 		.http_max_body_bytes = (uint32_t)settings_number(set, SET_HTTP_MAX_BODY),
@@ -194,13 +236,21 @@ static int start_listening(struct server *s)
 		.timeout_ms = (uint32_t)settings_number(set, SET_TIMEOUT),
 		.idle_ms = (uint32_t)settings_number(set, SET_IDLE),
 		.call_ms = (uint32_t)settings_number(set, SET_CALL),
+		.stop_ms = (uint32_t)settings_number(set, SET_STOP_PATIENCE),
 		.durability = strcmp(settings_text(set, SET_DURABILITY), "memory") == 0 ? NOH_MEMORY : NOH_DISK,
 		.may_shutdown = settings_number(set, SET_SHUTDOWN),
 		.on_shutdown = on_shutdown,
+		.on_reload = reload_asked,
 		.node_id = s->node_id,
-		.info = s->info,
+		.info = s->info ? s->info->pairs : NULL,
 		.user = s,
 	};
+}
+
+static int start_listening(struct server *s)
+{
+	const noh_listen_options options = server_listen_options(s);
+
 	return noh_listen(s->box, &options);
 }
 
@@ -212,7 +262,7 @@ static int start_box(struct server *s)
 		return failed(rc);
 	crash_watch(s->box);
 	name_node(s);
-	fill_info(s);
+	(void)server_fill_info(s);
 	rc = register_type(s, noh_counter_type());
 	if (rc == NOH_OK)
 		rc = register_type(s, noh_inventory_type());
@@ -221,7 +271,7 @@ static int start_box(struct server *s)
 	if (rc == NOH_OK)
 		rc = start_listening(s);
 	if (rc == NOH_OK)
-		rc = server_apply_accounts(s);   /* before the first connection is served */
+		rc = users_apply(s, &s->accounts);       /* before the first connection is served */
 	if (rc == NOH_OK)
 		rc = noh_start(s->box);
 	if (rc == NOH_OK)
@@ -240,9 +290,9 @@ static int serve(struct server *s)
 
 	server_log_open(s);
 	server_take_signals();
-	fit_connections(s);
+	server_fit_connections(s);
 	accounts_path(&s->settings, s->users, sizeof s->users);
-	if (!server_read_accounts(s, why, sizeof why)) {
+	if (!users_read(s, &s->settings, s->users, &s->accounts, &s->mark, why, sizeof why)) {
 		fprintf(stderr, "noh serve: %s\n", why);
 		return CLI_USAGE;
 	}
@@ -275,5 +325,9 @@ int serve_main(int argc, char **argv)
 		code = serve(&s);
 	accounts_free(&s.accounts);
 	settings_free(&s.settings);
+	for (struct info_table *next; s.info; s.info = next) {
+		next = s.info->older;
+		free(s.info);
+	}
 	return code;
 }

@@ -1,8 +1,9 @@
-/* tools/serve_in.h - the parts of noh serve: serve.c (start), serve_run.c (signals, reload, accounts, stop),
- * serve_say.c (banner, log, service manager).
+/* tools/serve_in.h - the parts of noh serve: serve.c (start), serve_run.c (signals, stop), serve_reload.c (settings
+ * that change), serve_users.c (accounts that do), serve_pulse.c (are the workers alive?), serve_say.c (banner, log,
+ * service manager).
  *
  * Owns     the box, the settings in effect, the accounts in effect.
- * Threads  the main thread; server_log alone is called by any.
+ * Threads  the main thread; server_log and reload_asked are called by any.
  */
 #ifndef NOH_TOOLS_SERVE_IN_H
 #define NOH_TOOLS_SERVE_IN_H
@@ -15,14 +16,24 @@
 #include <sys/types.h>
 #include <time.h>
 
+enum { RELOADS_AT_ONCE = 16 };
+
+/* What CONFIG GET tells beside its own: copies, so that a reload can drop what it replaces. */
+struct info_table {
+	struct info_table *older;
+	const char *pairs[2 * SETTINGS + 1];
+	char        text[];
+};
+
 struct server {
 	struct settings settings;            /* in effect: what needs a restart is as it was at the start */
 	noh_box        *box;
 	uint64_t        began_ns;
 	bool            fresh;               /* the data directory was made just now           */
 	uint64_t        max_connections;     /* as the limit of open files allows              */
-	const char     *info[2 * SETTINGS + 8];
-	char            node_id[64];
+	struct info_table *info;             /* told by CONFIG GET; those before it may be looked at still */
+	char            node_id[64], dir_id[20];
+	char            http_path[4200];     /* of its Unix socket, if it is not a setting's own */
 
 	struct accounts accounts;            /* in effect                                      */
 	char            users[4200];         /* their file                                     */
@@ -32,6 +43,18 @@ struct server {
 		off_t           size;
 		bool            there;
 	} mark;
+
+	_Atomic uint64_t reloads[RELOADS_AT_ONCE];   /* asked for by clients; 0: none          */
+	_Atomic bool    ending;              /* and nobody looks at them any more              */
+
+	struct server_pulse {
+		uint64_t next_ns;            /* when to take it again                          */
+		uint64_t every_ns;
+		uint64_t watchdog_ns;        /* the service manager's patience; 0: it has none  */
+		uint64_t claim_ns;           /* when to renew the claim                        */
+		bool     silent;             /* it was told that a worker is                   */
+		bool     claimed;            /* the claim's file is there                      */
+	} pulse;
 
 	struct server_log {
 		_Atomic int level;
@@ -44,12 +67,34 @@ struct server {
 
 /* Signals are for sigwait: in this thread and those it starts. */
 void server_take_signals(void);
-/* Read the accounts file (if it changed: looked at by its mark). False: why; those in effect stay. */
-bool server_read_accounts(struct server *s, char *why, size_t size);
-bool server_has_accounts(const struct server *s);
-int  server_apply_accounts(struct server *s);            /* noh_set_accounts */
 /* Until a signal or the disk ends it; the exit code. */
 int  server_run(struct server *s);
+
+/* ── serve.c ── */
+void server_fit_connections(struct server *s);           /* max_connections, as the system allows      */
+bool server_fill_info(struct server *s);                 /* a new s->info; false: no memory            */
+noh_listen_options server_listen_options(struct server *s);
+
+/* ── serve_reload.c ── */
+void reload_asked(void *user, uint64_t request);         /* on_reload: any thread                      */
+void reload_now(struct server *s);                       /* and answers all who asked for it           */
+void reload_end(struct server *s);                       /* a stop begins: whoever asked is refused    */
+
+/* ── serve_users.c ── */
+/* The accounts as these settings want them: into *fresh. False: why; nothing is changed. */
+bool users_read(struct server *s, const struct settings *settings, const char *path, struct accounts *fresh,
+		struct users_mark *mark, char *why, size_t size);
+bool users_exist(const struct server *s);
+int  users_apply(struct server *s, const struct accounts *list);     /* noh_set_accounts               */
+void users_take(struct server *s, struct accounts *fresh);           /* they are in effect             */
+void users_tell(struct server *s);
+void users_watch(struct server *s);                      /* has the file changed?                      */
+
+/* ── serve_pulse.c ── */
+void pulse_begin(struct server *s);
+struct timespec pulse_nap(const struct server *s);       /* how long the main thread may wait          */
+void pulse_take(struct server *s);
+void pulse_end(struct server *s, uint64_t deadline_ms);  /* a stop begins that may take so long        */
 
 /* ── serve_say.c ── */
 void server_log_open(struct server *s);

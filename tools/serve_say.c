@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -164,7 +165,7 @@ static void try_resp(const struct server *s)
 		snprintf(how, sizeof how, "-s %s", settings_text(&s->settings, SET_UNIX));
 	else
 		snprintf(how, sizeof how, "-p %s", settings_text(&s->settings, SET_RESP_PORT));
-	if (server_has_accounts(s))
+	if (users_exist(s))
 		strcat(how, " --user NAME --pass TOKEN");
 	printf("redis-cli %s INCR hits\n"
 	       "            redis-cli %s INV.RESTOCK sku-1 100\n"
@@ -226,6 +227,7 @@ void server_notify(const char *state)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	const char *path = getenv("NOTIFY_SOCKET");
+	struct timeval patience = { .tv_usec = 200000 };         /* one that does not read must not hold us up */
 	size_t len = path ? strlen(path) : 0;
 
 	if (len < 2 || len >= sizeof to.sun_path || (path[0] != '/' && path[0] != '@'))
@@ -237,6 +239,7 @@ void server_notify(const char *state)
 
 	if (fd < 0)
 		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
 		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 	close(fd);

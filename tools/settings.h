@@ -21,7 +21,8 @@ enum setting_type {
 	SETTING_BOOL,          /* true, false; also yes, no, on, off                     */
 	SETTING_NUMBER,
 	SETTING_SIZE,          /* bytes: 64MiB, 200MB, 512B                              */
-	SETTING_DURATION       /* milliseconds: 300s, 250ms, 24h                         */
+	SETTING_DURATION,      /* milliseconds: 300s, 250ms, 24h                         */
+	SETTING_RATIO          /* 0 to 1, such as 0.8; its number is thousandths         */
 };
 
 enum setting_id {
@@ -29,13 +30,16 @@ enum setting_id {
 	SET_BIND, SET_RESP_PORT, SET_UNIX, SET_IO, SET_INSECURE, SET_SHUTDOWN,
 	SET_MAX_CONNECTIONS, SET_MAX_ARGS, SET_MAX_ARG_BYTES, SET_MAX_COMMAND_BYTES, SET_MAX_INLINE_BYTES,
 	SET_MAX_PIPELINE, SET_MAX_OUTPUT_BYTES, SET_MAX_SUBSCRIPTIONS, SET_MAX_SUBSCRIBER_BYTES, SET_TIMEOUT, SET_IDLE, SET_CALL,
+	SET_STOP_PATIENCE,
 	SET_HTTP_PORT, SET_HTTP_UNIX, SET_HTTP_MAX_HEADER, SET_HTTP_MAX_HEADERS, SET_HTTP_MAX_BODY, SET_HTTP_HEADER_TIMEOUT,
 	SET_HTTP_BODY_TIMEOUT, SET_HTTP_MIN_RATE, SET_HTTP_IDLE,
 	SET_WORKERS, SET_PIN, SET_MEMORY, SET_MAX_ACTORS, SET_MAX_MESSAGE, SET_SLOW_TURN, SET_STOP_DEADLINE,
 	SET_ACTOR_IDLE, SET_ACTOR_MAILBOX,
 	SET_USERS_FILE, SET_ADMIN_TOKEN,
 	SET_LOG_LEVEL, SET_LOG_FORMAT,
-	SET_NODE_ID, SET_NODE_MODE, SET_CLAIM_TTL, SET_CLAIM_REFRESH, SET_PLACEMENT,
+	SET_NODE_ID, SET_NODE_MODE, SET_CLAIM_TTL, SET_CLAIM_REFRESH, SET_PLACEMENT, SET_NODES, SET_PARTITIONS, SET_REPLICAS,
+	SET_POOL_NAME, SET_POOL_TYPE, SET_MIN_INSTANCES, SET_MAX_INSTANCES, SET_SCALE_UP, SET_SCALE_DOWN,
+	SET_ACTORS_PER_NODE,
 	SETTINGS
 };
 
@@ -43,7 +47,8 @@ struct setting {
 	const char *section, *key;
 	const char *flag;                /* without the dashes; NULL for secrets: ps would show it     */
 	const char *alias[2];            /* in the environment, beside NOH_SECTION_KEY                 */
-	const char *alias_unit;          /* of the alias's plain number: ..._SECONDS is "s"            */
+	const char *seed;                /* what the same is called in files of other systems; any section; NULL */
+	const char *alias_unit;          /* of such a name's plain number: ..._SECONDS is "s"          */
 	const char *preset;              /* the default, as one would write it; "": not set            */
 	const char *help;                /* one sentence                                               */
 	const char *const *choices;      /* NULL at the end                                            */
@@ -102,7 +107,11 @@ bool settings_environment(struct settings *s, char *const *environment);
 bool settings_check(struct settings *s);
 
 /* The same again, as a running server does on SIGHUP: a fresh one with the flags of old. */
-bool settings_reload(struct settings *fresh, const struct settings *old, char *const *environment);
+bool settings_reload(struct settings *fresh, const struct settings *old, settings_say_fn *say, void *user,
+		     char *const *environment);
+
+/* Do both mean the same for this setting? */
+bool settings_same(const struct settings *a, const struct settings *b, enum setting_id id);
 
 uint64_t    settings_number(const struct settings *s, enum setting_id id);
 const char *settings_text(const struct settings *s, enum setting_id id);
@@ -119,6 +128,9 @@ const char *settings_http_path(const struct settings *s, char *buf, size_t size)
 /* Give a setting a value from somewhere; weaker places lose. False (and an error at `where`) if it is none. */
 bool settings_put(struct settings *s, enum setting_id id, const char *text, enum setting_origin from,
 		  const char *where);
+/* The same under a name of other systems: a plain number there has the unit of the name. */
+bool settings_put_alias(struct settings *s, enum setting_id id, const char *text, enum setting_origin from,
+			const char *where);
 bool settings_put_secret_file(struct settings *s, enum setting_id id, const char *path,
 			      enum setting_origin from, const char *where);
 

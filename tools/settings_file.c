@@ -220,6 +220,29 @@ static void unknown_key(struct file *f, const char *key)
 		wrong(f, "there is no key %s in [%s]; noh config show lists all settings", key, f->section);
 }
 
+static bool find_seed(const char *key, enum setting_id *id)
+{
+	for (unsigned i = 0; i < SETTINGS; i++) {
+		if (settings_table[i].seed && strcmp(settings_table[i].seed, key) == 0) {
+			*id = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool put(struct file *f, enum setting_id id, const char *value, bool is_file, bool is_seed)
+{
+	char where[4200];
+
+	snprintf(where, sizeof where, "%s:%u", f->name, f->line);
+	if (is_file)
+		return settings_put_secret_file(f->settings, id, value, FROM_FILE, where);
+	if (is_seed)
+		return settings_put_alias(f->settings, id, value, FROM_FILE, where);
+	return settings_put(f->settings, id, value, FROM_FILE, where);
+}
+
 /* True: which one; is_file: it was NAME_file, of a secret. */
 static bool find_key(struct file *f, const char *key, enum setting_id *id, bool *is_file)
 {
@@ -239,9 +262,9 @@ static bool find_key(struct file *f, const char *key, enum setting_id *id, bool 
 
 static void read_key(struct file *f)
 {
-	char key[WORD_MAX + 1], value[SETTINGS_VALUE_MAX + 1], where[4200];
+	char key[WORD_MAX + 1], value[SETTINGS_VALUE_MAX + 1];
 	enum setting_id id;
-	bool is_file;
+	bool is_file = false, is_seed;
 
 	if (!word(f, key)) {
 		wrong(f, "this is neither [section] nor key = value");
@@ -249,7 +272,8 @@ static void read_key(struct file *f)
 	}
 	if (f->lost)
 		return;
-	if (!find_key(f, key, &id, &is_file)) {
+	is_seed = find_seed(key, &id);
+	if (!is_seed && !find_key(f, key, &id, &is_file)) {
 		unknown_key(f, key);
 		return;
 	}
@@ -265,9 +289,7 @@ static void read_key(struct file *f)
 		return;
 	}
 	f->seen[id] = f->line;
-	snprintf(where, sizeof where, "%s:%u", f->name, f->line);
-	if (is_file ? !settings_put_secret_file(f->settings, id, value, FROM_FILE, where)
-		    : !settings_put(f->settings, id, value, FROM_FILE, where))
+	if (!put(f, id, value, is_file, is_seed))
 		f->good = false;
 }
 

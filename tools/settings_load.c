@@ -89,19 +89,19 @@ static bool put_from_file(struct settings *s, enum setting_id id, const char *na
 	return settings_put_secret_file(s, id, path, FROM_ENVIRONMENT, with_file);
 }
 
-/* An alias: its number has its unit in its name, and our own name wins. */
-static bool put_alias(struct settings *s, enum setting_id id, const char *alias, const char *value)
+bool settings_put_alias(struct settings *s, enum setting_id id, const char *value, enum setting_origin from,
+			const char *where)
 {
 	const struct setting *t = &settings_table[id];
 	char text[SETTINGS_VALUE_MAX + 8];
 	size_t digits = strspn(value, "0123456789");
 
 	if (strlen(value) > SETTINGS_VALUE_MAX) {
-		settings_wrong(s, "%s: the value is longer than %d bytes", alias, SETTINGS_VALUE_MAX);
+		settings_wrong(s, "%s: the value is longer than %d bytes", where, SETTINGS_VALUE_MAX);
 		return false;
 	}
 	snprintf(text, sizeof text, "%s%s", value, t->alias_unit && value[digits] == 0 ? t->alias_unit : "");
-	return settings_put(s, id, text, FROM_ENVIRONMENT, alias);
+	return settings_put(s, id, text, from, where);
 }
 
 static bool from_environment(struct settings *s, enum setting_id id, char *const *environment)
@@ -110,11 +110,11 @@ static bool from_environment(struct settings *s, enum setting_id id, char *const
 	char name[64];
 	bool good = true;
 
-	for (int i = 1; i >= 0; i--) {           /* the first name last: it wins */
+	for (int i = 1; i >= 0; i--) {           /* the first name last, and our own after it: it wins */
 		const char *value = t->alias[i] ? find(environment, t->alias[i]) : NULL;
 
 		if (value)
-			good &= put_alias(s, id, t->alias[i], value);
+			good &= settings_put_alias(s, id, value, FROM_ENVIRONMENT, t->alias[i]);
 	}
 	settings_env_name(id, name, sizeof name);
 	const char *value = find(environment, name);
@@ -203,6 +203,14 @@ bool settings_check(struct settings *s)
 	    settings_number(s, SET_HTTP_PORT) == 0 && !*settings_text(s, SET_HTTP_UNIX))
 		settings_wrong(s, "%s: without a TCP port a Unix socket is needed: --unix PATH",
 			       settings_origin(s, SET_RESP_PORT));
+	uint64_t partitions = settings_number(s, SET_PARTITIONS);
+
+	if (partitions && settings_number(s, SET_REPLICAS) % partitions)
+		settings_wrong(s, "node.replicas (%s) is not a multiple of node.partitions (%s)",
+			       settings_text(s, SET_REPLICAS), settings_text(s, SET_PARTITIONS));
+	if (settings_number(s, SET_CLAIM_REFRESH) >= settings_number(s, SET_CLAIM_TTL))
+		settings_wrong(s, "node.claim_refresh (%s) is not less than node.claim_ttl (%s): the claim would run out in "
+			       "between", settings_text(s, SET_CLAIM_REFRESH), settings_text(s, SET_CLAIM_TTL));
 	if (settings_number(s, SET_RESP_PORT) && settings_number(s, SET_RESP_PORT) == settings_number(s, SET_HTTP_PORT))
 		settings_wrong(s, "net.resp_port (%s) and http.port (%s) are both %s; each needs one of its own",
 			       settings_origin(s, SET_RESP_PORT), settings_origin(s, SET_HTTP_PORT),
@@ -225,9 +233,10 @@ bool settings_load(struct settings *s, char *const *environment)
 	return s->errors == 0;
 }
 
-bool settings_reload(struct settings *fresh, const struct settings *old, char *const *environment)
+bool settings_reload(struct settings *fresh, const struct settings *old, settings_say_fn *say, void *user,
+		     char *const *environment)
 {
-	settings_init(fresh, old->say, old->user);
+	settings_init(fresh, say, user);
 	fresh->config_flag = old->config_flag ? settings_copy(old->config_flag) : NULL;
 	for (unsigned i = 0; i < SETTINGS; i++)
 		if (old->value[i].from == FROM_FLAG)

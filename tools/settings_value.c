@@ -107,6 +107,28 @@ static bool plain_number(const struct setting *t, const char *text, uint64_t *nu
 	return in_range(t, *number, why, size);
 }
 
+/* 0, 1, 0.8, 0.125: thousandths, exactly. */
+static bool ratio(const char *text, uint64_t *number, char *why, size_t size)
+{
+	const char *end, *point;
+	uint64_t part = 0;
+	unsigned places = 0;
+	bool good = digits(text, number, &end) && end - text == 1;
+
+	if (good && *end == '.') {
+		for (point = end++; *end >= '0' && *end <= '9' && places < 3; end++, places++)
+			part = part * 10 + (uint64_t)(*end - '0');
+		good = end > point + 1;
+	}
+	for (; places < 3; places++)
+		part *= 10;
+	*number = *number * 1000 + part;
+	if (good && *end == 0 && *number <= 1000)
+		return true;
+	snprintf(why, size, "is not a part of the whole such as 0.8: 0 to 1, three places at most");
+	return false;
+}
+
 static bool choice(const struct setting *t, const char *text, uint64_t *number, char *why, size_t size)
 {
 	size_t count = 0, at;
@@ -180,6 +202,7 @@ bool settings_value(const struct setting *t, const char *text, uint64_t *number,
 	case SETTING_NUMBER: return plain_number(t, text, number, why, size);
 	case SETTING_SIZE:
 	case SETTING_DURATION: return with_unit(t, text, number, why, size);
+	case SETTING_RATIO: return ratio(text, number, why, size);
 	case SETTING_ADDRESS: return address(text, why, size);
 	case SETTING_PATH: return true;
 	case SETTING_TEXT: break;

@@ -14,6 +14,7 @@ static const struct {
 	{ "users", "Accounts; see noh user." },
 	{ "log", "What is told on stderr." },
 	{ "node", "Names that other systems of actors use." },
+	{ "pool", "The same, for their pools of nodes: here, of worker threads." },
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 
@@ -21,7 +22,7 @@ static const char *placeholder(const struct setting *t)
 {
 	static const char *const words[] = {
 		[SETTING_TEXT] = "TEXT", [SETTING_PATH] = "PATH", [SETTING_ADDRESS] = "ADDR", [SETTING_CHOICE] = "",
-		[SETTING_BOOL] = "", [SETTING_NUMBER] = "N", [SETTING_SIZE] = "SIZE", [SETTING_DURATION] = "TIME",
+		[SETTING_BOOL] = "", [SETTING_NUMBER] = "N", [SETTING_SIZE] = "SIZE", [SETTING_DURATION] = "TIME", [SETTING_RATIO] = "0.N",
 	};
 	return words[t->type];
 }
@@ -102,6 +103,7 @@ static void in_words(const struct setting *t)
 	case SETTING_NUMBER:
 	case SETTING_SIZE:
 	case SETTING_DURATION: printf("%s to %s", least, most); break;
+	case SETTING_RATIO: printf("0 to 1"); break;
 	case SETTING_PATH: printf("path"); break;
 	case SETTING_ADDRESS: printf("address"); break;
 	case SETTING_TEXT: printf("%s to %s characters", least, most); break;
@@ -139,8 +141,8 @@ void settings_print_page(void)
 	       "    default  <  configuration file  <  environment  <  flag\n\n"
 	       "The file is `" SETTINGS_USUAL_FILE "` if it is there, or what `--config FILE` or `NOH_CONFIG` names. "
 	       "`noh config show` prints\n"
-	       "each value with the place it comes from, in the form of such a file; `noh config check FILE` reads a file and\n"
-	       "lists what is wrong with it. An unknown key, a value out of range and a number without its unit are errors\n"
+	       "each value with the place it comes from, in the form of such a file; `noh config check` lists what is wrong\n"
+	       "without starting anything. An unknown key, a value out of range and a number without its unit are errors\n"
 	       "that name the line and what would be right; the server does not start with them.\n\n"
 	       "```ini\n# comment\n[data]\ndir = /var/lib/noh\n\n[net]\nbind = 10.0.0.7\nmax_connections = 20000\n"
 	       "unix = \"/run/noh/my app.sock\"      # quotes where there are blanks; \\\" and \\\\ inside\n\n"
@@ -148,7 +150,8 @@ void settings_print_page(void)
 	       "Sizes are whole numbers with B, KiB, MiB, GiB, TiB (powers of 1024) or KB, MB, GB, TB (of 1000); times with\n"
 	       "ms, s, m, h, d. In the environment an empty variable is one that is not set. A variable with `_FILE` at the\n"
 	       "end of its name (and, in the file, a key with `_file`) names a file that holds the secret. A running server\n"
-	       "reads the file again on SIGHUP, changes what it can, and says what waits for a restart.\n");
+	       "reads all of it again on SIGHUP, `noh config reload` or `POST /admin/config/reload`: nothing changes if anything is\n"
+	       "wrong; else all does but what the column restart marks.\n");
 	for (unsigned c = 0; c < SECTIONS; c++) {
 		printf("\n## [%s]\n\n%s\n\n| key | flag | environment | value | default | restart | |\n"
 		       "| --- | --- | --- | --- | --- | --- | --- |\n", sections[c].name, sections[c].about);
@@ -157,7 +160,11 @@ void settings_print_page(void)
 				row(i);
 	}
 	printf("\nThe `ACTOR_` names are those of other systems of actors, with the unit in their names (`..._SECONDS`). "
-	       "Where both are\nset, the `NOH_` name counts. What one box has no use for is accepted with a warning; "
+	       "Where both are\nset, the `NOH_` name counts. Their names for files (");
+	for (unsigned i = 0, n = 0; i < SETTINGS; i++)
+		if (settings_table[i].seed)
+			printf("%s`%s`", n++ ? ", " : "", settings_table[i].seed);
+	printf(") are keys\nof any section here. What one box has no use for is accepted with a warning; "
 	       "a mode other than `local` is refused.\n\n"
 	       "Elsewhere: signals, exit codes, users and a full disk are in [operations.md](operations.md).\n");
 }

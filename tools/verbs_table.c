@@ -63,16 +63,18 @@ const struct verb verbs[] = {
 	  .examples = "  noh user add alice --role developer\n"
 		      "  noh user list",
 	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such user" },
-	{ .name = "config", .about = "its settings: show, check", .main = config_main, .words = "show|check|doc", .settings = true,
+	{ .name = "config", .about = "its settings: show, check, reload", .main = config_main, .words = "show|check|reload|doc", .settings = true,
 	  .actions = ACTIONS({ "show", "[--json] [options]", "every setting: its value and where it comes from; can be saved and used as a file" },
-			     { "check", "FILE", "read a configuration file and say what is wrong with it, line by line" },
+			     { "check", "[FILE | options]", "say what is wrong, line by line, without starting anything" },
+			     { "reload", "[--json] [options]", "a running server reads settings and users again: what changed, what needs a restart" },
 			     { "doc", "", "docs/configuration.md, as this program would write it" }),
 	  .options = OPTIONS(JSON),
-	  .text = "A value comes from the strongest of: default < configuration file < environment < flag. show takes every\n"
-		  "option of noh serve.",
+	  .text = "A value comes from the strongest of: default < configuration file < environment < flag. All but doc take every\n"
+		  "option of noh serve. check reads one FILE, or all that noh serve would go by: file (--config), environment, options,\n"
+		  "users. reload finds the server by its Unix socket for HTTP, which --data (or --http-unix) names.",
 	  .examples = "  noh config show > noh.conf\n"
-		      "  noh config check /etc/noh/noh.conf",
-	  .exits = "0 fine, 1 the file has errors, 2 wrong usage" },
+		      "  noh config check --config /etc/noh/noh.conf && noh config reload",
+	  .exits = "0 fine, 1 there are errors (and nothing was changed), 2 wrong usage, 75 no server answers" },
 	{ .name = "doctor", .about = "is everything as it should be? one line per check, with what to do", .main = doctor_main,
 	  .words = "[--json] [options of noh serve]", .settings = true,
 	  .options = OPTIONS(JSON, { "quiet", NULL, "only what is not ok" },

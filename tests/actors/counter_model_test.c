@@ -238,7 +238,7 @@ static void every_answer_is_the_models(void)
 		random_state = test_seed + (uint64_t)durable;
 		memset(models, 0, sizeof models);
 		kit_begin(noh_counter_type(), durable);
-		for (int i = 0; i < STEPS / 2; i++) {
+		for (uint64_t i = test_size(STEPS, STEPS / 10) / 2; i > 0; i--) {
 			if (draw(3) == 0)
 				kit_pass_ms((int64_t)draw(20));
 			else if (draw(500) == 0)

@@ -209,7 +209,7 @@ static void every_answer_is_the_models(void)
 		for (int i = 0; i < SKUS; i++)
 			models[i] = (struct model){ .holds = models[i].holds };
 		kit_begin(noh_inventory_type(), durable);
-		for (int i = 0; i < STEPS / 2; i++) {
+		for (uint64_t i = test_size(STEPS, STEPS / 10) / 2; i > 0; i--) {
 			if (draw(3) == 0)
 				kit_pass_ms((int64_t)draw(30));
 			else if (draw(1000) == 0)

@@ -60,7 +60,7 @@ static inline void kit_begin(const noh_type *type, bool durable)
 	memset(&k, 0, sizeof k);
 	k.durable = durable;
 	if (durable)
-		fresh_dir(k.dir, sizeof k.dir);
+		light_dir(k.dir, sizeof k.dir);
 	clock_virtual_init(&k.clock, UINT64_C(1000000000));
 	store_relaxed(&k.clock.wall_ms, (uint64_t)START_MS - 1000u);
 	kit_open(type);

@@ -19,8 +19,9 @@ static uint64_t load(const struct tiny_faults *faults, const char *words)
 {
 	struct tiny_server *s = tiny_start(faults);
 	struct load_plan plan;
-	char text[512], *argv[40] = { "load", "--unix", (char *)(uintptr_t)tiny_path(s) }, *save = NULL;
-	int argc = 3;
+	char text[512], *save = NULL;
+	char *argv[40] = { "load", "--unix", (char *)(uintptr_t)tiny_path(s), "--patience", "60" };
+	int argc = 5;
 
 	snprintf(text, sizeof text, "%s", words);
 	for (char *w = strtok_r(text, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save))

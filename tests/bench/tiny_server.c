@@ -202,7 +202,9 @@ static bool serve(struct tiny_server *s, struct client *c, int argc, char **argv
 	return true;
 }
 
-/* One command from the beginning of in: its bytes, or 0 if it is not all there. Trusts its client. */
+#define NO_COMMAND SIZE_MAX
+
+/* One command from the beginning of in: its bytes, or 0 if it is not all there, or NO_COMMAND. */
 static size_t parse(char *in, size_t len, int *argc, char **argv)
 {
 	char *at = in, *end = in + len, *line;
@@ -210,8 +212,10 @@ static size_t parse(char *in, size_t len, int *argc, char **argv)
 	if ((line = memchr(at, '\n', len)) == NULL)
 		return 0;
 	*argc = atoi(at + 1);
+	if (*at != '*' || *argc < 1 || *argc > ARGS)
+		return NO_COMMAND;
 	at = line + 1;
-	for (int i = 0; i < *argc && i < ARGS; i++) {
+	for (int i = 0; i < *argc; i++) {
 		if (at >= end || (line = memchr(at, '\n', (size_t)(end - at))) == NULL)
 			return 0;
 		size_t n = strtoul(at + 1, NULL, 10);
@@ -221,9 +225,20 @@ static size_t parse(char *in, size_t len, int *argc, char **argv)
 		argv[i] = line + 1;
 		at = line + 1 + n + 2;
 	}
-	for (int i = 0; i < *argc; i++)
-		*strchr(argv[i], '\r') = '\0';
+	for (int i = 0; i < *argc; i++) {
+		char *stop = memchr(argv[i], '\r', (size_t)(end - argv[i]));
+
+		if (stop == NULL)
+			return NO_COMMAND;
+		*stop = '\0';
+	}
 	return (size_t)(at - in);
+}
+
+static void let_go(struct client *c)
+{
+	close(c->fd);
+	c->fd = -1;
 }
 
 static void readable(struct tiny_server *s, struct client *c)
@@ -234,12 +249,15 @@ static void readable(struct tiny_server *s, struct client *c)
 	int argc;
 
 	if (n <= 0) {
-		close(c->fd);
-		c->fd = -1;
+		let_go(c);
 		return;
 	}
 	c->in_len += (size_t)n;
 	while ((used = parse(c->in + at, c->in_len - at, &argc, argv)) > 0) {
+		if (used == NO_COMMAND) {
+			let_go(c);
+			return;
+		}
 		at += used;
 		if (!serve(s, c, argc, argv))
 			return;
@@ -251,10 +269,20 @@ static void readable(struct tiny_server *s, struct client *c)
 static void welcome(struct tiny_server *s)
 {
 	int fd = accept(s->listener, NULL, NULL);
+	unsigned i = 0;
 
-	if (fd < 0 || s->count == CLIENTS)
+	if (fd < 0)
 		return;
-	s->clients[s->count++] = (struct client){ .fd = fd, .known = s->faults.token == NULL };
+	while (i < s->count && s->clients[i].fd >= 0)
+		i++;
+	if (i == CLIENTS) {
+		close(fd);
+		return;
+	}
+	s->count += i == s->count;
+	memset(&s->clients[i], 0, sizeof s->clients[i]);
+	s->clients[i].fd = fd;
+	s->clients[i].known = s->faults.token == NULL;
 }
 
 static void *run(void *arg)

@@ -143,7 +143,9 @@ static void key_value_parts_are_counted(void)
 	open_small(budget, 10000);
 	(void)tell_all("a", HEAVY, FILL);
 	EXPECT(settles(box, "a"));
-	EXPECT(test_wait_until(has_sent_many_home, NULL, SOON));
+	if (!EXPECT(test_wait_until(has_sent_many_home, NULL, SOON)))
+		printf("  %llu went, %llu are here with %llu bytes\n", (unsigned long long)stats(box).evictions,
+		       (unsigned long long)stats(box).actors, (unsigned long long)stats(box).actor_bytes);
 	for (unsigned i = 0; i < HEAVY; i++) {
 		snprintf(address, sizeof address, "a:%u", i);
 		if (!EXPECT_EQ(get_patiently(address, SUM), 10000))

@@ -166,7 +166,7 @@ static void waiting_senders_get_in_when_there_is_room(void)
 static void *opens_after_a_while(void *arg)
 {
 	(void)arg;
-	nap_us(250000);
+	nap_us(500000);
 	gate_open();
 	return NULL;
 }
@@ -174,7 +174,7 @@ static void *opens_after_a_while(void *arg)
 static int hold_again(noh_turn *t, const noh_msg *m)
 {
 	if (m->kind == LOOK)
-		nap_us(700000);
+		nap_us(1600000);
 	return keep_note(t, m);
 }
 
@@ -189,9 +189,9 @@ static void a_call_waits_for_room_and_answer_together_no_longer_than_told(void)
 	EXPECT_EQ(put(shared_box, "m:1", NOTE, 1), NOH_OK);
 	threads_start(&t, 1, opens_after_a_while);
 	start = now_us();
-	EXPECT_EQ(noh_call(shared_box, "m:1", LOOK, NULL, 0, 300, NULL, NULL), NOH_ETIMEOUT);
-	EXPECT(now_us() - start >= 300000);
-	EXPECT(now_us() - start < 500000);                 /* not 250 for room and then 300 again */
+	EXPECT_EQ(noh_call(shared_box, "m:1", LOOK, NULL, 0, 900, NULL, NULL), NOH_ETIMEOUT);
+	EXPECT(now_us() - start >= 900000);
+	EXPECT(now_us() - start < 1350000);                /* not 500 for room and then 900 again */
 	threads_join(&t);
 	end(shared_box);
 }

@@ -211,7 +211,7 @@ static void a_hundred_thousand_timers_all_come(void)
 {
 	noh_box *box = start(2);
 	char address[32];
-	const int many = 99000;
+	const int many = (int)test_size(99000, 20000);
 
 	for (int i = 0; i < many; i++) {
 		struct order o = { (uint64_t)i % 50 + 1 };

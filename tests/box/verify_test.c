@@ -368,13 +368,13 @@ static void flips_anywhere_in_the_image_do_no_harm(void)
 	struct place p;
 	struct stat st;
 	char path[400];
-	int found = 0;
+	int found = 0, flips = (int)test_size(400, 120);
 
 	place_make(&p);
 	make(p.path, true);
 	snprintf(path, sizeof path, "%s/image/data.mdb", p.path);
 	EXPECT_EQ(stat(path, &st), 0);
-	for (int i = 0; i < 400; i++) {
+	for (int i = 0; i < flips; i++) {
 		struct findings f;
 		uint64_t pages = (uint64_t)st.st_size / 4096;
 		/* The front and the back of a page are what is used of it. */
@@ -388,7 +388,7 @@ static void flips_anywhere_in_the_image_do_no_harm(void)
 		found += rc == NOH_ECORRUPT;
 		flip(p.path, "image/data.mdb", at);
 	}
-	EXPECT(found > 10);
+	EXPECT(found > (int)test_size(10, 0));
 	expect_clean(p.path);
 	remove_dir(p.base);
 }

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 noh=$(realpath "${1:-out/plain/noh}")
 unset ${!NOH_*} ${!ACTOR_*} NO_COLOR
 . tests/e2e/server.sh
-${CC:-cc} -O1 tests/e2e/no_uring.c -o "$tmp/no_uring" || exit 1
+${CC:-cc} -O1 -D_GNU_SOURCE tests/e2e/no_uring.c -o "$tmp/no_uring" || exit 1
 cd "$tmp" || exit 1
 shm=
 tidy_shm() { [ "$shm" ] && rm -rf "$shm"; tidy; }
@@ -47,8 +47,8 @@ if [ -d /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
 fi
 finds "too few open files" 1 fail open-files '10000 connections need 10128.*LimitNOFILE' \
 	bash -c 'ulimit -n 500; exec "$@"' bash "$noh" doctor "${ports[@]}" --data data
-finds "io_uring is forbidden" 0 warn io_uring 'not permitted.*epoll is used' ./no_uring "$noh" doctor "${ports[@]}" --data data
-finds "io_uring is forbidden and insisted on" 1 fail io_uring 'insists' ./no_uring "$noh" doctor "${ports[@]}" --data data --io uring
+finds "io_uring is forbidden" 0 warn io_uring 'not permitted.*epoll is used' ./no_uring EPERM 0 "$noh" doctor "${ports[@]}" --data data
+finds "io_uring is forbidden and insisted on" 1 fail io_uring 'insists' ./no_uring EPERM 0 "$noh" doctor "${ports[@]}" --data data --io uring
 doctor "no room for the journal" 1 fail disk-space 'the journal alone.*smaller --journal' --data data --journal 64GiB
 doctor "public without users" 1 fail users 'no users.*noh user add' --data data --bind 0.0.0.0
 doctor "public and insecure" 0 warn users 'whoever connects' --data data --bind 0.0.0.0 --insecure

@@ -32,12 +32,17 @@ announces() {
 		connect && printf '*65536\r\n$1048576\r\nabc' >&3 && sleep 1 3>&-
 	done 2>/dev/null
 }
+ticks() { local p; for p; do awk '{ print $14 + $15 }' "/proc/$p/stat"; done 2>/dev/null | tr '\n' ' '; }   # of CPU, so far
 bad_begin() {
-	local i
+	local i before=
 	for i in 1 2 3; do never_reads & bad+=($!); done
 	for i in 1 2 3 4 5; do a_byte_a_second & bad+=($!); done
 	announces & bad+=($!)
-	sleep 3                                  # until those that never read are paused: filling up costs CPU
+	for i in $(seq 60); do                   # until those that never read are paused: filling up costs CPU
+		[ "$before" = "$(ticks "${bad[@]:0:3}")" ] && break
+		before=$(ticks "${bad[@]:0:3}")
+		sleep 1
+	done
 }
 bad_end() { kill -KILL "${bad[@]}" 2>/dev/null; wait "${bad[@]}" 2>/dev/null; bad=(); }   # TERM would wait for their writes
 p99() {

@@ -90,13 +90,40 @@ printf '# fine\n[net]\nmax_args = 100\n[log]\nlevel = info\n' > good.conf
 expect 1 'bad.conf:2: there is no key bimd in \[net\]; did you mean bind\?' config check bad.conf
 expect 1 'bad.conf:5: "many" is not a whole number' config check bad.conf
 expect 0 'good.conf: 2 settings, all well' config check good.conf
-expect 2 'name one configuration file' config check
+expect 0 'no configuration file: all well, 0 users' config check
+expect 0 'good.conf: all well' config check --config good.conf
+expect 1 'bad.conf:2: there is no key bimd' config check --config bad.conf
+NOH_NET_MAX_ARGS=1 expect 1 'NOH_NET_MAX_ARGS: "1" is not within' config check --config good.conf
+expect 1 '0.0.0.0 may be reached from elsewhere' config check --bind 0.0.0.0
+expect 2 'either one FILE' config check good.conf bad.conf
+expect 2 'there is no option --confg; did you mean --config' config check --confg good.conf
 expect 1 'cannot open' config check nowhere.conf
 expect 0 '^max_args = 100 +# good.conf:3$' config show --config good.conf
 expect 0 '^max_args = 300 +# --max-args$' config show --config good.conf --max-args 300
 NOH_NET_MAX_ARGS=200 expect 0 '^max_args = 200 +# NOH_NET_MAX_ARGS$' config show --config good.conf
 NOH_CONFIG=good.conf expect 0 '^max_args = 100 +# good.conf:3$' config show
 ACTOR_DEFAULT_IDLE_TIMEOUT_SECONDS=60 expect 0 '^idle_timeout = 60s +# ACTOR_DEFAULT' config show
+ACTOR_NODE_ID=n7 expect 0 '^id = n7 +# ACTOR_NODE_ID$' config show                                     # CF-01
+expect 0 '^max_actors = 0 +# default$' config show                                                     # CF-02
+ACTOR_MAX_PER_NODE=1000 expect 0 '^max_actors = 1000 +# ACTOR_MAX_PER_NODE$' config show                 # CF-02
+expect 0 '^idle_timeout = 300s +# default$' config show                                                # CF-03
+ACTOR_DEFAULT_MAILBOX_CAPACITY=100 expect 0 '^mailbox_capacity = 100 +# ACTOR_DEFAULT' config show       # CF-04
+expect 0 '^claim_ttl = 90s +# default$' config show                                                    # CF-05
+ACTOR_CLAIM_TTL_SECONDS=120 expect 0 '^claim_ttl = 120s +# ACTOR_CLAIM_TTL_SECONDS$' config show         # CF-05
+expect 0 '^claim_refresh = 30s +# default$' config show                                                # CF-06
+ACTOR_CLAIM_REFRESH_INTERVAL_SECONDS=10 expect 0 '^claim_refresh = 10s +# ACTOR_CLAIM' config show       # CF-06
+ACTOR_MODE=local expect 0 '^mode = local +# ACTOR_MODE$' config show                                    # CF-07
+ACTOR_MODE=control-plane expect 2 'only local works' config show                                        # CF-07
+ACTOR_NODE_MODE=local expect 0 '^mode = local +# ACTOR_NODE_MODE$' config show                           # CF-08
+expect 0 '^name = actor-nodes +# default$' config show                                                 # CF-10
+expect 0 '^pool_type = actor-node +# default$' config show                                             # CF-10
+expect 0 '^min_instances = 10 +# default$' config show                                                 # CF-11
+expect 0 '^max_instances = 150 +# default$' config show                                                # CF-12
+expect 0 '^scale_up_threshold = 0.8 +# default$' config show                                           # CF-13
+expect 0 '^scale_down_threshold = 0.2 +# default$' config show                                         # CF-14
+expect 0 '^actors_per_node = 1000 +# default$' config show                                             # CF-15
+expect 0 '^partitions = 0 +# default$' config show                                                     # CF-18
+NOH_HTTP_PORT= expect 0 '^port = 5012 +# default$' config show                                                       # CF-19
 ACTOR_NODE_MODE=worker expect 2 'only local works' serve
 ACTOR_PLACEMENT_ENDPOINT=http://x expect 0 'ACTOR_PLACEMENT_ENDPOINT is accepted, but has no effect' config show
 NOH_USERS_ADMIN_TOKEN=canary-canary-canary-canary-canary expect 0 'admin_token = \(secret\)' config show
@@ -125,7 +152,10 @@ holds "what is stored is counted" grep -qE "  data        d \([0-9]+ actors? sto
 printf '[net]\nmax_args = 101\n[log]\nlevel = error\n' > good.conf
 kill -HUP $pid
 holds "a reload tells what changed" wait_for 'log.level: "info" -> "error"' err
-holds "and what needs a restart" wait_for 'net.max_args: "100" -> "101".*: needs a restart' err
+holds "and where" wait_for 'net.max_args: "100" -> "101" .good.conf:2.$' err
+printf '[net]\nmax_args = 101\nio = epoll\n[log]\nlevel = error\n' > good.conf
+kill -HUP $pid
+holds "and what needs a restart" wait_for 'net.io: "auto" -> "epoll".*: needs a restart' err
 printf '[net]\nmax_arg = 101\n' > good.conf
 kill -HUP $pid
 holds "a broken file changes nothing" wait_for 'the settings have errors, so they stay as they were' err
@@ -203,7 +233,8 @@ fi
 if command -v python3 > /dev/null; then
 	cat > twice.py <<'END'
 import signal, socket, subprocess, sys, time
-p = subprocess.Popen([sys.argv[1], "serve", "--data", "d2", "--resp-port", "0", "--unix", "s4", "--stop-deadline", "60s"],
+p = subprocess.Popen([sys.argv[1], "serve", "--data", "d2", "--resp-port", "0", "--unix", "s4", "--stop-deadline", "60s",
+                      "--stop-patience", "60s"],
                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 while b"ready in" not in p.stdout.readline(): pass
 c = socket.socket(socket.AF_UNIX); c.connect("s4"); c.settimeout(1)

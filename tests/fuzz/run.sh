@@ -14,7 +14,7 @@ command -v clang >/dev/null || { echo "fuzzing needs clang, which is not to be h
 
 targets=("$@")
 [ $# -gt 0 ] || for f in tests/fuzz/*_fuzz.c; do f=${f##*/}; targets+=("${f%_fuzz.c}"); done
-flags="-std=c11 -D_GNU_SOURCE -I. -Iinclude -O1 -g -fno-omit-frame-pointer -DNOH_SANITIZED -pthread \
+flags="-std=c11 -D_GNU_SOURCE -I. -Iinclude -O1 -g1 -fno-omit-frame-pointer -DNOH_SANITIZED -pthread \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 mkdir -p "$out/obj"
 
@@ -35,29 +35,45 @@ fi
 rm -f "$out/libnoh_fuzz.a"
 ar rcs "$out/libnoh_fuzz.a" "${objects[@]}" || exit 1
 
-passed=0 failed=0
-for t in "${targets[@]}"; do
-	corpus=$out/$t.corpus
-	found=$out/$t.failed
+# Build a target and run it. Everything it says comes at once, when it is over.
+fuzz() {   # target
+	local t=$1 corpus=$out/$1.corpus found=$out/$1.failed seeds=() dict=()
 	mkdir -p "$corpus" "$found"
-	seeds=()
 	[ -d "tests/fuzz/$t" ] && seeds=("tests/fuzz/$t")
-	dict=()
 	[ -e "tests/fuzz/$t.dict" ] && dict=(-dict="tests/fuzz/$t.dict")
-	printf '  FUZZ  %s, %s s\n' "$t" "$seconds"
 	if ! clang $flags -fsanitize=fuzzer "tests/fuzz/${t}_fuzz.c" "$out/libnoh_fuzz.a" -lck -llmdb -luring -lxxhash -lcrypto -lm -o "$out/$t"; then
-		failed=$((failed + 1))
-		continue
+		printf '  FAIL  %s: it does not build\n' "$t"
+		return 1
 	fi
 	if "$out/$t" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
 		-artifact_prefix="$found/" "${dict[@]}" "$corpus" "${seeds[@]}" > "$out/$t.log" 2>&1; then
-		printf '        %s runs\n' "$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$t.log")"
-		passed=$((passed + 1))
+		printf '  FUZZ  %s, %s s, %s runs\n' "$t" "$seconds" \
+			"$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$t.log")"
 	else
 		cat "$out/$t.log"
 		printf '  FAIL  %s: the input is in %s; once fixed, keep it in tests/fuzz/%s/\n' "$t" "$found" "$t"
-		failed=$((failed + 1))
+		return 1
 	fi
+}
+fuzz_and_tell() {   # target
+	fuzz "$1" > "$out/$1.said" 2>&1 && touch "$out/$1.good"
+	cat "$out/$1.said"
+}
+
+# A target keeps one processor busy: as many at once as there are.
+passed=0 failed=0 running=0
+for t in "${targets[@]}"; do
+	rm -f "$out/$t.good"
+	if [ $running -ge "$(nproc)" ]; then
+		wait -n
+		running=$((running - 1))
+	fi
+	fuzz_and_tell "$t" &
+	running=$((running + 1))
+done
+wait
+for t in "${targets[@]}"; do
+	if [ -e "$out/$t.good" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 printf '%d passed, %d failed\n' $passed $failed
 [ $failed -eq 0 ]

@@ -17,6 +17,7 @@ case $mode in quick|full|list) ;; stress) mode=full ;;
 here=tests/interleave
 out=${OUT:-out/interleave}
 src=$out/src
+log=$out/log
 passed=0 failed=0
 # Rings of 1, 2 and 4 slots; caches that trade two numbers at once.
 sizes='{0,10},{1,10},{2,10},{2,1},{2,1},{2,1},{2,1},{2,1}'
@@ -63,16 +64,16 @@ build_dfs() {   # sources, objects of a finished build to use where they are the
 dfs_cases() {
 	local rc
 	if [ $mode = full ]; then
-		"$src/dfs" --full --seconds=20 > "$out/log"
+		"$src/dfs" --full --seconds=20 > "$log"
 	else
-		"$src/dfs" > "$out/log"
+		"$src/dfs" > "$log"
 	fi
 	rc=$?
-	count "dfs" $rc "$out/log"
+	count "dfs" $rc "$log"
 	if [ $mode = full ]; then
-		"$src/dfs" --random=200000 --seed="${SEED:-$RANDOM}" > "$out/log"
+		"$src/dfs" --random=200000 --seed="${SEED:-$RANDOM}" > "$log"
 		rc=$?
-		count "dfs, random" $rc "$out/log"
+		count "dfs, random" $rc "$log"
 	fi
 }
 logic_twin() {   # name file cases sed-script...
@@ -86,11 +87,11 @@ logic_twin() {   # name file cases sed-script...
 	if cmp -s "$src/$file" "$twin/$file"; then bad "twin $name: its change fits nothing in $file"; return; fi
 	touch -d '+2 seconds' "$twin/$file"
 	case $file in *.h) set -- "$twin" /none ;; *) set -- "$twin" "$src" ;; esac
-	if ! build_dfs "$@" > "$out/log" 2>&1; then bad "twin $name does not compile"; cat "$out/log"; return; fi
-	if timeout 60 "$twin/dfs" $cases > "$out/log" 2>&1; then
+	if ! build_dfs "$@" > "$log" 2>&1; then bad "twin $name does not compile"; cat "$log"; return; fi
+	if timeout 60 "$twin/dfs" $cases > "$log" 2>&1; then
 		bad "twin $name: no case found it ($cases)"
 	else
-		found=$(sed -n 's/^  FAIL  dfs \([a-z_]*\): .*/\1/p' "$out/log" | head -n 1)
+		found=$(sed -n 's/^  FAIL  dfs \([a-z_]*\): .*/\1/p' "$log" | head -n 1)
 		printf '  ok    twin %-23s found by %s\n' "$name" "${found:-a crash}"
 		ok
 	fi
@@ -123,18 +124,18 @@ build_relacy() {   # the same sources as C++; plain memory that an atomic guards
 }
 relacy_cases() {
 	local rc c
-	"$out/relacy/run" --random=$([ $mode = full ] && echo 100000 || echo 4000) > "$out/log"
+	"$out/relacy/run" --random=$([ $mode = full ] && echo 100000 || echo 4000) > "$log"
 	rc=$?
-	count "relacy" $rc "$out/log"
+	count "relacy" $rc "$log"
 	[ $mode = full ] || return
 	for c in $("$src/dfs" --list); do
-		timeout 20 "$out/relacy/run" --bound=2 "$c" > "$out/log"
+		timeout 20 "$out/relacy/run" --bound=2 "$c" > "$log"
 		rc=$?
 		if [ $rc -eq 124 ]; then
 			printf '  ok    relacy %-21s nothing found, cut after 20 s, preemptions <= 2\n' "$c"
 			ok
 		else
-			count "relacy, bounded" $rc "$out/log"
+			count "relacy, bounded" $rc "$log"
 		fi
 	done
 }
@@ -194,11 +195,7 @@ order_twins() {
 	done < $here/unnecessary.txt
 }
 
-mkdir -p "$out"
-if ! snapshot "$src" || ! build_dfs "$src"; then
-	bad "it does not compile"
-else
-	[ $mode = list ] || { dfs_cases; logic_twins; }
+weak_memory() {
 	if ! echo '#include <relacy/relacy.hpp>' | g++ -std=gnu++11 -w -fsyntax-only -x c++ - 2>/dev/null; then
 		echo "  skipped: weak memory and order twins, because g++ or relacy-dev is not installed"
 	elif ! build_relacy; then
@@ -210,6 +207,35 @@ else
 		relacy_cases
 		order_twins
 	fi
+}
+depth_first() { dfs_cases; logic_twins; }
+# The two halves run side by side: each keeps one processor busy.
+half() {   # function: leaves what it said, and its counts
+	log=$out/$1.log passed=0 failed=0
+	"$1" > "$out/$1.said" 2>&1
+	echo "$passed $failed" > "$out/$1.counts"
+}
+both() {
+	local h p f
+	rm -f "$out/depth_first.counts" "$out/weak_memory.counts"
+	half depth_first &
+	(half weak_memory)
+	wait
+	for h in depth_first weak_memory; do
+		cat "$out/$h.said"
+		p=0 f=1
+		[ -e "$out/$h.counts" ] && read -r p f < "$out/$h.counts"
+		passed=$((passed + p)) failed=$((failed + f))
+	done
+}
+
+mkdir -p "$out"
+if ! snapshot "$src" || ! build_dfs "$src"; then
+	bad "it does not compile"
+elif [ $mode = list ]; then
+	weak_memory
+else
+	both
 fi
 printf '%d passed, %d failed\n' $passed $failed
 [ $failed -eq 0 ]

@@ -62,6 +62,16 @@ uint64_t test_random(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
+uint64_t test_size(uint64_t full, uint64_t few)
+{
+#ifdef NOH_SANITIZED
+	return getenv("TEST_FULL") ? full : few;
+#else
+	(void)few;
+	return full;
+#endif
+}
+
 static uint64_t now_ms(void)
 {
 	struct timespec t;
@@ -121,7 +131,10 @@ static int run_one(const struct test *t)
 	int len = snprintf(now.epitaph, sizeof now.epitaph, "  DIED  %s (--seed=%" PRIu64 ")\n",
 			   words, test_seed);
 	now.epitaph_len = len < (int)sizeof now.epitaph ? (size_t)len : sizeof now.epitaph - 1;
+	uint64_t began = now_ms();
 	t->run();
+	if (getenv("TEST_TIMES"))
+		printf("  time  %.3f %s\n", (double)(now_ms() - began) / 1000, words);
 	uint64_t failures = load_relaxed(&now.failures);
 
 	if (failures == 0)

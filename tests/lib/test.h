@@ -8,7 +8,7 @@
  *
  * program [substring]... [--seed=N] [--list]     run the tests whose names contain a substring.
  * Exit 0: all passed, 1: some failed, 77: all skipped. The last line is always
- * "<program>: N passed, N failed".
+ * "<program>: N passed, N failed". TEST_TIMES=1: also the seconds of each test (SLOW=1 make unit).
  *
  * Owns     the count of failures of the running test, and the seed.
  * Threads  EXPECT, EXPECT_EQ, test_skip, test_random, test_wait_until: any. Tests run one by one.
@@ -46,6 +46,10 @@ extern uint64_t test_seed;
 
 /* The next number of a sequence that starts with *state; begin with a copy of test_seed. */
 uint64_t test_random(uint64_t *state);
+
+/* How often, how many: a sanitizer is slow, so there it is few, unless make stress asks for all of it with
+ * TEST_FULL=1. The claim is the same; what is random gets there in more runs. */
+uint64_t test_size(uint64_t full, uint64_t few);
 
 /* Ask again and again until cond(arg) holds. False if it did not within ms milliseconds. */
 bool test_wait_until(bool (*cond)(void *arg), void *arg, unsigned ms);

@@ -320,6 +320,12 @@ static void settings_are_shown_by_pattern_and_few_are_changed(void)
 		"-ERR CONFIG SET failed (possibly related to argument 'noh-max-args') - can't set immutable config");
 	REPLIES("config set foo 1", "-ERR Unknown option or number of arguments for CONFIG SET - 'foo'");
 	REPLIES("config set foo 1 bar", SYNTAX);
+	REPLIES("config reload", "-ERR this program has no settings to read again");
+	fake.reloads = true;
+	fake_run("config reload");
+	fake_answer(&(struct reply_part){ NOH_OK, 24, "restart\ta.b\t1\t2\tdefault\n" }, 1);
+	out_bytes(&fake.out, "", 1);
+	EXPECT(strcmp(fake.out.bytes, "*1\r\n*5\r\n$7\r\nrestart\r\n$3\r\na.b\r\n$1\r\n1\r\n$1\r\n2\r\n$7\r\ndefault\r\n") == 0);
 	REPLIES("config resetstat", "+OK");
 	EXPECT_EQ(fake.resets, 1);
 }
@@ -377,8 +383,10 @@ static void commands_tell_about_themselves(void)
 	REPLIES("command getkeys ping", "-ERR The command has no key arguments");
 	REPLIES("command getkeys foo", "-ERR Invalid command specified");
 	REPLIES("config help",
-		"*9\r\n+CONFIG <subcommand> [<arg> ...]. Subcommands are:\r\n+GET pattern [pattern ...]\r\n"
-		"+    Settings whose names match.\r\n+HELP\r\n+    The subcommands of CONFIG.\r\n+RESETSTAT\r\n"
+		"*11\r\n+CONFIG <subcommand> [<arg> ...]. Subcommands are:\r\n+GET pattern [pattern ...]\r\n"
+		"+    Settings whose names match.\r\n+HELP\r\n+    The subcommands of CONFIG.\r\n+RELOAD\r\n"
+		"+    Read the settings and the users again. All of it happens or, with an error, nothing; what is marked restart "
+		"waits for one.\r\n+RESETSTAT\r\n"
 		"+    Begin to count anew.\r\n+SET name value [name value ...]\r\n"
 		"+    Change a setting, until the server ends. Few can be changed while it runs.");
 	fake_run("client help"), EXPECT(fake.out.len > 100);

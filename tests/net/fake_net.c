@@ -130,6 +130,14 @@ void call_step(struct call *c, const struct request *requests, uint32_t n, forma
 	asked(true, requests, n, format, tag);
 }
 
+bool call_reload(struct call *c, format_fn *format, struct tag tag)
+{
+	(void)c;
+	if (fake.reloads)
+		asked(false, NULL, 0, format, tag);
+	return fake.reloads;
+}
+
 /* ── the connection layer ─────────────────────────────────────────────────────────────────────── */
 struct out *call_out(struct call *c)
 {
@@ -154,9 +162,10 @@ static bool is(const struct arg *a, const char *text)
 	return a->len == strlen(text) && memcmp(a->at, text, a->len) == 0;
 }
 
-int net_login(struct net *n, const struct arg *name, const struct arg *secret)
+int net_login(struct net *n, struct session *s, const struct arg *name, const struct arg *secret)
 {
 	(void)n;
+	(void)s;
 	if (!fake.accounts)
 		return -2;
 	if (!is(secret, "secret"))

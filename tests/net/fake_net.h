@@ -15,6 +15,7 @@ struct fake {
 	struct session session;
 	struct out     out;
 	noh_listen_options options;
+	bool           reloads;            /* there are settings to read again               */
 	bool           accounts;           /* anna/secret: user, root/secret: admin          */
 	bool           step;               /* the last command asked for a step              */
 	char           asked[1 << 16];     /* "" if it asked nobody                          */

@@ -70,6 +70,15 @@ static const noh_type echo_type = { .name = "echo", .kinds = echo_kinds, .kind_c
 static const noh_type plain_type = { .name = "plain", .is_volatile = true, .on_message = plain_message };
 static const noh_type wide_type = { .name = "wide", .is_volatile = true, .on_message = echo_message,
 				    .from_json = wide_from_json, .to_json = wide_to_json };
+static inline int gated_message(noh_turn *t, const noh_msg *m)
+{
+	(void)t;
+	(void)m;
+	gate_pass();
+	return NOH_OK;
+}
+
+static const noh_type gated_type = { .name = "gated", .is_volatile = true, .on_message = gated_message };
 static const noh_type oldest_type = { .name = "oldest", .mailbox_capacity = 4, .full_mode = NOH_DROP_OLDEST,
 				      .is_volatile = true, .on_message = jam_message };
 static const noh_type kept_type = { .name = "kept", .mailbox_capacity = 64, .full_mode = NOH_BLOCK, .version = 1,
@@ -97,7 +106,7 @@ static inline void rest_open(struct rest *r, noh_options o, noh_listen_options l
 	if (o.dir)
 		o.dir = fresh_dir(r->wire.dir, sizeof r->wire.dir);
 	r->wire.box = kit_open(&o, TYPES(noh_counter_type(), noh_inventory_type(), &later_type, &jam_type, &queue_type, &echo_type,
-					 &plain_type, &wide_type, &oldest_type, &kept_type));
+					 &plain_type, &wide_type, &oldest_type, &kept_type, &gated_type));
 	r->wire.local = false;
 	for (int tries = 0; tries < 5 && rc == NOH_ESYSTEM; tries++) {
 		r->http = l.http_port = free_port();
@@ -107,7 +116,7 @@ static inline void rest_open(struct rest *r, noh_options o, noh_listen_options l
 		printf("  %s\n", noh_why());
 }
 #define REST(r, ...) rest_open((r), (noh_options){ .workers = 1 }, (noh_listen_options){ __VA_ARGS__ })
-#define REST_ON_DISK(r, ...) rest_open((r), (noh_options){ .workers = 1, .dir = "" }, (noh_listen_options){ __VA_ARGS__ })
+#define REST_ON_DISK(r, ...) rest_open((r), (noh_options){ .workers = 2, .dir = "" }, (noh_listen_options){ __VA_ARGS__ })
 
 static inline int rest_dial(struct rest *r)
 {

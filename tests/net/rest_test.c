@@ -148,6 +148,7 @@ static void what_is_wrong_with_a_request_is_said_in_one_sentence(void)
 	ASK("/actor/list", "{\"cursor\":\"s5\"}", 422, "next_cursor");
 	ASK("/actor/list", "{\"cursor\":\"a5x\"}", 422, "next_cursor");
 	ASK("/actor/list", "{\"actor_type\":\"cow\"}", 404, "\"code\":\"no_type\"");
+	ASK("/actor/list", "{\"actor_type\":\"counter\\u0000\"}", 404, "\"code\":\"no_type\"");
 	ASK("/actor/pool/status", "{\"a\":1}", 422, "must be empty");
 	ASK_WITH("/actor/invoke", "Idempotency-Key: \"\"\r\n", INVOKE("counter:a", "get", "{}"), 400, "\"code\":\"bad_idempotency_key\"");
 	ASK_WITH("/actor/invoke", "Idempotency-Key: k\r\n", INVOKE("echo:a", "back", "{}"), 422, "needs a durable type");
@@ -524,6 +525,33 @@ static void the_pool_is_one_node_with_its_workers(void)
 	wire_end(&r.wire);
 }
 
+/* A worker that has been in one turn for long; the other one still answers. */
+static void a_worker_that_is_stuck_makes_the_node_degraded(void)
+{
+	struct rest r;
+	uint64_t until = now_us() + SOON * 1000u;
+	bool seen = false;
+
+	rest_open(&r, (noh_options){ .workers = 2 }, (noh_listen_options){ .node_id = "node-7" });
+	gate_shut();
+	EXPECT_EQ(noh_send(r.wire.box, "gated:a", 0, NULL, 0), NOH_OK);
+	EXPECT(gate_holds(1));
+	while (!seen && now_us() < until) {              /* connections of the stuck worker wait: new ones until it is the other's */
+		struct timeval patience = { .tv_usec = 300000 };
+		int fd = rest_dial(&r);
+
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+		rest_say(fd, "/actor/pool/status", "", "{}");
+		rest_hear(fd, &p);
+		seen = p.status == 200 && strstr(p.body, "\"healthy_nodes\":0") && count("\"status\":\"degraded\"") == 2;
+		close(fd);
+	}
+	EXPECT(seen && strstr(p.body, "\"status\":\"healthy\""));
+	EXPECT(is_time(member(&p, "last_heartbeat")));
+	gate_open();
+	wire_end(&r.wire);
+}
+
 /* ── roles ── */
 
 static void each_path_has_its_role(void)
@@ -684,6 +712,7 @@ TEST_MAIN(
 	TEST(the_active_are_listed_page_by_page, "API-06"),
 	TEST(the_dormant_are_listed_when_asked_for, "API-06"),
 	TEST(the_pool_is_one_node_with_its_workers, "API-07 API-08 PL-37"),
+	TEST(a_worker_that_is_stuck_makes_the_node_degraded, "API-08"),
 	TEST(each_path_has_its_role, "API-09"),
 	TEST(the_document_names_every_operation_and_schema, "API-11 API-13"),
 	TEST(the_document_keeps_texts_and_examples, "API-14"),

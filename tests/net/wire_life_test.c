@@ -253,6 +253,9 @@ static void accounts_are_replaced_while_clients_are_connected(void)
 		fd = dial(&w);
 		EXPECT_ASK(fd, "AUTH ann one", "+OK");
 		EXPECT_EQ(noh_set_accounts(w.box, second, 2), NOH_OK);
+		EXPECT(hears_the_end(fd));                               /* what it logged in with is gone */
+		(void)close(fd);
+		fd = dial(&w);
 		EXPECT_ASK(fd, "AUTH ann one", "-WRONGPASS");
 		EXPECT_ASK(fd, "AUTH ann two", "+OK");
 		EXPECT_ASK(fd, "HELLO 2 AUTH root r", "*14");

@@ -330,7 +330,7 @@ static void looking_at_nothing_makes_nothing(void)
 
 /* ── bit flips ── */
 
-enum { FLIPPED = 1000, FLIPS = 300 };
+enum { FLIPPED = 1000 };
 enum { FINE, REFUSED, DETECTED, SILENT_WRONG, SILENT_ABSENT, ENDS };
 
 /* Every load is right, or says what is wrong. */
@@ -398,7 +398,7 @@ static void one_flip(const char *path, uint64_t dice, uint64_t bytes, int *ends,
 static void no_flipped_bit_is_silent(void)
 {
 	uint64_t rng = test_seed, bytes;
-	int ends[ENDS] = {0}, crashes = 0;
+	int ends[ENDS] = {0}, crashes = 0, flips = (int)test_size(300, 60);
 	char path[100];
 
 	start();
@@ -407,10 +407,10 @@ static void no_flipped_bit_is_silent(void)
 	db_close(kit.db);
 	kit.db = NULL;
 	snprintf(path, sizeof path, "%s/image/data.mdb", kit.dir);
-	for (int i = 0; i < FLIPS; i++)
+	for (int i = 0; i < flips; i++)
 		one_flip(path, test_random(&rng), bytes, ends, &crashes);
 	printf("  %d bit flips: %d harmless, %d refused at the start, %d detected by a load, %d crashes of "
-	       "LMDB\n", FLIPS, ends[FINE], ends[REFUSED], ends[DETECTED], crashes);
+	       "LMDB\n", flips, ends[FINE], ends[REFUSED], ends[DETECTED], crashes);
 	EXPECT_EQ(ends[SILENT_WRONG], 0);
 	EXPECT_EQ(ends[SILENT_ABSENT], 0);
 	EXPECT(ends[DETECTED] > 0);

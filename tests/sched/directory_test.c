@@ -4,7 +4,7 @@
 #include "core/mem.h"
 #include "tests/lib/test.h"
 
-enum { MANY = 200000 };
+enum { MANY = 200000, MOST = 2200000 };
 #define ONE (UINT64_C(7) << 25)
 #define OTHER (UINT64_C(7) << 32)
 
@@ -16,7 +16,7 @@ static void open_directory(void)
 {
 	ck_epoch_init(&epoch);
 	ck_epoch_register(&epoch, &record, NULL);
-	EXPECT(directory_open(&d, MANY));
+	EXPECT(directory_open(&d, MOST));
 }
 
 static void close_directory(void)
@@ -84,6 +84,30 @@ static void all_are_found_while_tables_grow(void)
 	close_directory();
 }
 
+/* Fourfold up to 4 KiB, then double: about 98 entries a table take 4 KiB, twice as many do not take more. */
+static void small_tables_grow_in_large_steps_and_large_ones_in_small_steps(void)
+{
+	uint64_t four_kib = (uint64_t)RING_HASH_PARTITIONS * 4096, least = UINT64_MAX;
+	uint32_t n = 2;
+
+	open_directory();
+	store_relaxed(&d.bytes, 0);
+	for (; n < 20 * RING_HASH_PARTITIONS; n++)
+		EXPECT(insert(hash_of(n), n));
+	EXPECT(load_relaxed(&d.bytes) <= four_kib / 4);
+	for (; n < 250 * RING_HASH_PARTITIONS; n++) {
+		EXPECT(insert(hash_of(n), n));
+		if (n == 200 * RING_HASH_PARTITIONS)
+			least = load_relaxed(&d.bytes);
+	}
+	EXPECT_EQ(least, four_kib);
+	EXPECT_EQ(load_relaxed(&d.bytes), four_kib);
+	for (; n < 500 * RING_HASH_PARTITIONS; n++)
+		EXPECT(insert(hash_of(n), n));
+	EXPECT_EQ(load_relaxed(&d.bytes), 2 * four_kib);
+	close_directory();
+}
+
 static void what_was_removed_is_gone_and_the_rest_stays(void)
 {
 	open_directory();
@@ -147,6 +171,7 @@ static void no_memory_for_growth_changes_nothing(void)
 
 TEST_MAIN(
 	TEST(all_are_found_while_tables_grow, "P1"),
+	TEST(small_tables_grow_in_large_steps_and_large_ones_in_small_steps),
 	TEST(what_was_removed_is_gone_and_the_rest_stays),
 	TEST(entries_that_want_the_same_line_are_all_found),
 	TEST(a_new_one_is_not_entered_beside_one_that_may_be_the_same, "P1"),

@@ -83,6 +83,7 @@ static void every_default_is_a_value_of_its_own_setting(void)
 	EXPECT_EQ(settings_number(&s, SET_ACTOR_MAILBOX), noh_counter_type()->mailbox_capacity);
 	EXPECT_EQ(settings_number(&s, SET_ACTOR_MAILBOX), noh_inventory_type()->mailbox_capacity);
 	EXPECT(from(SET_BIND, "default") && !settings_given(&s, SET_BIND));
+	EXPECT_EQ(settings_number(&s, SET_HTTP_PORT), 5012);
 	settings_free(&s);
 }
 
@@ -126,7 +127,7 @@ static void a_flag_beats_the_environment_which_beats_the_file(void)
 	struct settings again;
 
 	EXPECT(ftruncate(fd, 0) == 0 && pwrite(fd, "[net]\nmax_args = 300\nresp_port = 9\n", 35, 0) == 35);
-	EXPECT(settings_reload(&again, &s, nothing));
+	EXPECT(settings_reload(&again, &s, listen_to, NULL, nothing));
 	EXPECT_EQ(settings_number(&again, SET_RESP_PORT), 3);        /* the flag is still there */
 	EXPECT_EQ(settings_number(&again, SET_MAX_ARGS), 300);
 	EXPECT_EQ(settings_number(&again, SET_MAX_PIPELINE), 4096);
@@ -159,13 +160,111 @@ static void names_of_other_systems_are_understood(void)
 
 static void what_one_box_has_no_use_for_is_accepted_with_a_warning(void)
 {
-	char *environment[] = { "ACTOR_CLAIM_TTL_SECONDS=90", "ACTOR_CLAIM_REFRESH_INTERVAL_SECONDS=30",
-				"ACTOR_PLACEMENT_ENDPOINT=http://control-plane:5012", NULL };
+	char *environment[] = { "ACTOR_PLACEMENT_ENDPOINT=http://control-plane:5012", NULL };
 
 	begin();
 	EXPECT(settings_environment(&s, environment) && settings_check(&s));
-	EXPECT_EQ(warnings, 3);
+	EXPECT_EQ(warnings, 1);
 	EXPECT(says("ACTOR_PLACEMENT_ENDPOINT is accepted, but has no effect"));
+	settings_free(&s);
+	EXPECT(parse("[pool]\nname = actor-nodes\npool_type = actor-node\nmin_instances = 10\nmax_instances = 150\n"
+		     "scale_up_threshold = 0.8\nscale_down_threshold = 0.2\nactors_per_node = 1000\n"
+		     "[node]\nnodes = 3\npartitions = 4\nreplicas = 8\n"));
+	EXPECT(settings_check(&s));
+	EXPECT_EQ(warnings, 8);                          /* all but what decides how many workers there are */
+	EXPECT_EQ(settings_number(&s, SET_MAX_INSTANCES), 150);
+	EXPECT_EQ(settings_number(&s, SET_PARTITIONS), 4);
+	EXPECT_EQ(settings_number(&s, SET_SCALE_UP), 800);
+	settings_free(&s);
+}
+
+static void keys_of_other_systems_are_read_in_files_with_the_unit_of_their_names(void)
+{
+	EXPECT(parse("[node]\nNodeId = n7\nActorsPerNode = 1000\nDefaultIdleTimeoutSeconds = 300\n"
+		     "DefaultMailboxCapacity = 100\nClaimTtlSeconds = 60\n[net]\nClaimRefreshIntervalSeconds = 20s\n"));
+	EXPECT(settings_check(&s) && warnings == 0);
+	EXPECT(is(SET_NODE_ID, "n7") && from(SET_NODE_ID, "f:2"));
+	EXPECT_EQ(settings_number(&s, SET_MAX_ACTORS), 1000);
+	EXPECT_EQ(settings_number(&s, SET_ACTOR_IDLE), 300000);
+	EXPECT_EQ(settings_number(&s, SET_ACTOR_MAILBOX), 100);
+	EXPECT_EQ(settings_number(&s, SET_CLAIM_TTL), 60000);
+	EXPECT_EQ(settings_number(&s, SET_CLAIM_REFRESH), 20000);
+	settings_free(&s);
+	EXPECT(!parse("[node]\nid = a\nNodeId = b\n") && says("f:3: id is set in line 2 already"));
+	settings_free(&s);
+	EXPECT(!parse("[node]\nnodeid = b\n") && says("there is no key nodeid in [node]"));
+	settings_free(&s);
+}
+
+static void a_claim_that_runs_out_between_two_renewals_is_refused(void)
+{
+	char *environment[] = { "ACTOR_CLAIM_TTL_SECONDS=30", "ACTOR_CLAIM_REFRESH_INTERVAL_SECONDS=30", NULL };
+
+	begin();
+	EXPECT(settings_environment(&s, environment) && !settings_check(&s));
+	EXPECT(says("node.claim_refresh (30s) is not less than node.claim_ttl (30s)"));
+	settings_free(&s);
+	EXPECT(parse("[node]\npartitions = 4\nreplicas = 6\n") && !settings_check(&s));
+	EXPECT(says("node.replicas (6) is not a multiple of node.partitions (4)"));
+	settings_free(&s);
+}
+
+static void a_part_of_the_whole_is_exact_and_within_it(void)
+{
+	static const struct { const char *text; int thousandths; } all[] = {
+		{ "0", 0 }, { "1", 1000 }, { "0.8", 800 }, { "0.25", 250 }, { "0.125", 125 }, { "1.0", 1000 }, { "0.0", 0 },
+		{ "1.001", -1 }, { "2", -1 }, { "0.", -1 }, { ".5", -1 }, { "0.1234", -1 }, { "-1", -1 }, { "00", -1 },
+		{ "0.5x", -1 }, { "80%", -1 }, { "1e0", -1 }, { "0,8", -1 },
+	};
+
+	for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
+		uint64_t number = 9;
+		char why[256];
+		bool good = settings_value(&settings_table[SET_SCALE_UP], all[i].text, &number, why, sizeof why);
+
+		EXPECT_EQ(good, all[i].thousandths >= 0);
+		EXPECT(!good || number == (uint64_t)all[i].thousandths);
+	}
+}
+
+/* Nothing of a broken file shows, and nothing of the old is lost: what is in effect is exchanged as a whole. */
+static void a_reload_with_any_error_leaves_the_settings_as_they_were(void)
+{
+	static const char *const broken[] = { "[net]\nmax_args = 200\n[nett]\n", "[net]\nmax_args = 200\ntimeout = 5\n",
+					      "[net]\nmax_args = 200\n[node]\nmode = worker\n", "\x01" };
+	char path[] = "/tmp/noh-reload-XXXXXX", option[64];
+	int fd = mkstemp(path);
+	struct settings fresh;
+
+	begin();
+	EXPECT(dprintf(fd, "[net]\nmax_args = 100\n") > 0);
+	snprintf(option, sizeof option, "--config %s", path);
+	EXPECT(flags(option) && settings_load(&s, nothing));
+	for (unsigned i = 0; i < 4; i++) {
+		EXPECT(ftruncate(fd, 0) == 0 && pwrite(fd, broken[i], strlen(broken[i]), 0) > 0);
+		EXPECT(!settings_reload(&fresh, &s, listen_to, NULL, nothing));
+		EXPECT(fresh.errors > 0);
+		settings_free(&fresh);
+		EXPECT_EQ(settings_number(&s, SET_MAX_ARGS), 100);
+	}
+	unlink(path);
+	EXPECT(!settings_reload(&fresh, &s, listen_to, NULL, nothing));       /* gone: --config named it */
+	settings_free(&fresh);
+	settings_free(&s);
+	close(fd);
+}
+
+static void what_differs_is_told_by_meaning_not_by_spelling(void)
+{
+	static const char text[] = "[net]\ntimeout = 1m\nunix = /b\n[log]\nlevel = info\n";
+	struct settings other;
+
+	EXPECT(parse("[net]\ntimeout = 60s\nunix = /a\n[log]\nlevel = info\n"));
+	settings_init(&other, listen_to, NULL);
+	EXPECT(settings_parse(&other, "g", text, strlen(text)));
+	EXPECT(settings_same(&s, &other, SET_TIMEOUT) && settings_same(&s, &other, SET_LOG_LEVEL));
+	EXPECT(!settings_same(&s, &other, SET_UNIX));
+	settings_free(&other);
 	settings_free(&s);
 }
 
@@ -409,6 +508,36 @@ static void settings_that_contradict_each_other_are_refused(void)
 	EXPECT(says("net.max_arg_bytes (32MiB) is more than a whole command"));
 	EXPECT(says("--resp-port: without a TCP port a Unix socket is needed"));
 	settings_free(&s);
+	begin();
+	EXPECT(flags("--resp-port 5012"));
+	EXPECT(!settings_check(&s) && says("net.resp_port (--resp-port) and http.port (default) are both 5012"));
+	settings_free(&s);
+}
+
+static void the_socket_for_http_is_in_the_data_directory_unless_told_otherwise(void)
+{
+	char buf[200], deep[150], words[200];
+	const char *path;
+
+	begin();
+	EXPECT(flags("--data /var/lib/noh"));
+	path = settings_http_path(&s, buf, sizeof buf);
+	EXPECT(path && strcmp(path, "/var/lib/noh/http.sock") == 0);
+	EXPECT_EQ(settings_number(&s, SET_HTTP_PORT), 5012);
+	EXPECT(flags("--http-unix /run/noh.sock"));
+	path = settings_http_path(&s, buf, sizeof buf);
+	EXPECT(path && strcmp(path, "/run/noh.sock") == 0);
+	EXPECT(flags("--http-unix off") && !settings_http_path(&s, buf, sizeof buf));
+	settings_free(&s);
+	begin();
+	EXPECT(flags("--durability none") && !settings_http_path(&s, buf, sizeof buf));       /* there is no directory */
+	settings_free(&s);
+	begin();
+	memset(deep, 'd', sizeof deep - 1);
+	deep[sizeof deep - 1] = 0;
+	snprintf(words, sizeof words, "--data /%s", deep);
+	EXPECT(flags(words) && !settings_http_path(&s, buf, sizeof buf));                     /* no kernel takes so long a path */
+	settings_free(&s);
 }
 
 /* ── accounts ── */
@@ -482,11 +611,16 @@ static void a_broken_accounts_file_is_refused_as_a_whole(void)
 }
 
 TEST_MAIN(
-	TEST(every_default_is_a_value_of_its_own_setting, "CF-03 CF-04"),
+	TEST(every_default_is_a_value_of_its_own_setting, "CF-03 CF-04 CF-19"),
 	TEST(names_are_used_once),
 	TEST(a_flag_beats_the_environment_which_beats_the_file, "CF-20"),
 	TEST(names_of_other_systems_are_understood, "CF-01 CF-02 CF-03 CF-04"),
-	TEST(what_one_box_has_no_use_for_is_accepted_with_a_warning, "CF-05 CF-06 CF-09"),
+	TEST(what_one_box_has_no_use_for_is_accepted_with_a_warning, "CF-09 CF-10 CF-11 CF-12 CF-13 CF-14 CF-15 CF-18"),
+	TEST(keys_of_other_systems_are_read_in_files_with_the_unit_of_their_names, "CF-01 CF-02 CF-03 CF-04 CF-05 CF-06"),
+	TEST(a_claim_that_runs_out_between_two_renewals_is_refused, "CF-05 CF-06 CF-18"),
+	TEST(a_part_of_the_whole_is_exact_and_within_it, "CF-13 CF-14"),
+	TEST(a_reload_with_any_error_leaves_the_settings_as_they_were, "CF-20 CF-21"),
+	TEST(what_differs_is_told_by_meaning_not_by_spelling, "CF-20"),
 	TEST(modes_of_clusters_are_refused_in_one_sentence, "CF-07 CF-08"),
 	TEST(a_name_that_is_nearly_ours_is_told_and_others_are_left_alone),
 	TEST(secrets_come_from_files_and_are_never_shown),
@@ -500,6 +634,7 @@ TEST_MAIN(
 	TEST(each_error_of_a_file_has_its_line, "P11"),
 	TEST(hostile_files_are_refused_and_cost_little, "P11"),
 	TEST(a_file_that_cannot_be_read_is_named),
+	TEST(the_socket_for_http_is_in_the_data_directory_unless_told_otherwise, "CF-19"),
 	TEST(settings_that_contradict_each_other_are_refused),
 	TEST(a_user_gets_a_token_and_the_file_its_hash),
 	TEST(a_broken_accounts_file_is_refused_as_a_whole, "P11"))

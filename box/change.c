@@ -1,0 +1,113 @@
+/* box/change.c - what of a box can change while it runs, and whether its workers are alive.
+ *
+ * Each of these is one word that workers load where they need it: a change costs them nothing, and needs no
+ * moment at which all of them stand still.
+ */
+#include "box/box.h"
+
+#include "core/error.h"
+
+#include <string.h>
+
+int noh_set_memory_budget(noh_box *box, uint64_t bytes)
+{
+	struct sched *s = &box->sched;
+
+	store_relaxed(&s->memory_budget, bytes);
+	if (box->disk.store)
+		box_disk_share(box);
+	if (load_relaxed(&box->phase) != BOX_RUNNING)
+		return NOH_OK;
+	if (bytes) {
+		store_relaxed(&s->budget_ms, 0);
+		sched_weigh(s, clock_now_ns(&s->clock) / 1000000u);
+	} else {
+		store_relaxed(&s->actor_budget, NO_BUDGET);   /* whoever still goes by the old one finds room */
+	}
+	sched_wake_all(s);                       /* who is too many goes now, not with the next message */
+	return NOH_OK;
+}
+
+int noh_set_slow_turn(noh_box *box, uint32_t ms)
+{
+	store_relaxed(&box->sched.slow_turn_ms, ms ? ms : BOX_SLOW_TURN_MS);
+	return NOH_OK;
+}
+
+/* ── idle times ── */
+
+uint32_t box_idle_ds(uint32_t idle_timeout_ms)
+{
+	uint32_t idle = idle_timeout_ms ? idle_timeout_ms : 300000;
+
+	return idle == NOH_NEVER ? UINT32_MAX : (idle + 99) / 100 + 1;
+}
+
+/* Chunks know when a sweep would find somebody by the times as they were: all are looked at once. */
+static void sweep_anew(struct sched *s)
+{
+	uint32_t chunks = load_relaxed(&s->cells.shared.fresh) / CHUNK_CELLS + 1;
+
+	for (uint32_t i = 0; i < chunks; i++)
+		store_relaxed(&s->chunk_due_ds[i], 0);
+	store_seq_cst(&s->next_sweep_ds, 0);
+	sched_wake_all(s);
+}
+
+int noh_set_idle_timeout(noh_box *box, const char *type, uint32_t idle_timeout_ms)
+{
+	struct sched *s = &box->sched;
+	struct type *t = sched_find_type(s, type, strlen(type));
+	uint32_t least = UINT32_MAX;
+
+	if (!t)
+		return error_set(NOH_ENOTYPE, "there is no type %.64s", type);
+	store_relaxed(&t->idle_ds, box_idle_ds(idle_timeout_ms));
+	for (uint32_t i = 0; i < s->type_count; i++)
+		if (load_relaxed(&s->types[i]->idle_ds) < least)
+			least = load_relaxed(&s->types[i]->idle_ds);
+	store_relaxed(&s->min_idle_ds, least);
+	if (load_relaxed(&box->phase) == BOX_RUNNING)
+		sweep_anew(s);
+	return NOH_OK;
+}
+
+/* ── the pulse ── */
+
+static struct pulse *first_pulse(struct sched *s, uint64_t now)
+{
+	struct pulse *p = mem_alloc(s->worker_count * sizeof *p);
+
+	for (uint32_t i = 0; p && i < s->worker_count; i++)
+		p[i] = (struct pulse){ load_relaxed(&s->workers[i].shown.counts.passes), now };
+	return p;
+}
+
+int noh_pulse(noh_box *box, uint64_t *silent_ms, unsigned *worker)
+{
+	struct sched *s = &box->sched;
+	uint64_t now = clock_now_ns(&s->clock), oldest = now;
+
+	*silent_ms = 0;
+	if (load_relaxed(&box->phase) != BOX_RUNNING)
+		return error_set(NOH_ESTOPPED, "the box is not running");
+	if (!box->pulse)
+		box->pulse = first_pulse(s, now);
+	if (!box->pulse)
+		return error_set(NOH_ENOMEM, "no memory to watch %u workers", s->worker_count);
+	for (uint32_t i = 0; i < s->worker_count; i++) {
+		uint64_t passes = load_relaxed(&s->workers[i].shown.counts.passes);
+		struct pulse *p = &box->pulse[i];
+
+		if (passes != p->passes)
+			*p = (struct pulse){ passes, now };
+		if (p->seen_ns < oldest) {
+			oldest = p->seen_ns;
+			if (worker)
+				*worker = i;
+		}
+	}
+	*silent_ms = (now - oldest) / 1000000u;
+	sched_wake_all(s);
+	return NOH_OK;
+}
