@@ -98,7 +98,7 @@ $(patsubst %.c,$(OUT)/%,$(filter tests/bench/%,$(TESTS))): %: %.o \
 		$(call obj,$(SRC) $(wildcard tests/lib/*.c bench/*.c) tools/cli.c tests/bench/tiny_server.c)
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 # Tests of the command line's own parts.
-TOOLKIT := tools/cli.c tools/accounts.c $(wildcard tools/settings*.c)
+TOOLKIT := $(filter-out tools/main.c,$(CLI))
 $(patsubst %.c,$(OUT)/%,$(filter tests/tools/%,$(TESTS))): %: %.o $(call obj,$(SRC) $(TOOLKIT) $(wildcard tests/lib/*.c))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 $(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call obj,$(SRC) $(wildcard tests/lib/*.c) $(SIM))
@@ -135,6 +135,11 @@ $(OUT)/noh.pc: include/noh.h Makefile
 	 'Cflags: -I$${prefix}/include' 'Libs: -L$${libdir} -lnoh' 'Libs.private: $(LIBS)' > $@
 install: all lib
 	install -D -m755 $(OUT)/noh $(DESTDIR)$(PREFIX)/bin/noh
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	$(OUT)/noh help --man > $(DESTDIR)$(PREFIX)/share/man/man1/noh.1
+	$(OUT)/noh completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/noh
+	$(OUT)/noh completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_noh
+	$(OUT)/noh completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/noh.fish
 	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
 	install -D -m644 include/noh_actors.h $(DESTDIR)$(PREFIX)/include/noh_actors.h
 	install -D -m644 include/noh_json.h $(DESTDIR)$(PREFIX)/include/noh_json.h

@@ -357,17 +357,31 @@ static int ask_system(noh_box *box, struct port *p, struct cell *c, uint32_t gen
 	}
 	n->token = token;
 	n->status = arg;
+	n->kind = (uint32_t)arg;
 	sched_sys(p, c, gen, n);
 	sched_port_done(p);
 	return pending_wait(s, token, until, NULL);
 }
 
+int api_ask_system(noh_box *box, const char *address, uint32_t op, uint32_t arg, uint64_t until)
+{
+	struct port *p = api_port(box);
+	struct cell *c;
+	uint32_t gen;
+	int rc;
+
+	if (!p)
+		return NOH_ESTOPPED;
+	rc = sched_resolve(p, address, strlen(address), &c, &gen);
+	if (rc == NOH_OK)
+		return ask_system(box, p, c, gen, op, (int)arg, until);
+	sched_port_done(p);
+	return rc;
+}
+
 int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 {
 	uint64_t until = api_until_ns(box, timeout_ms);
-	struct port *p;
-	struct cell *c;
-	uint32_t gen;
 	int rc = api_may_block("noh_activate");
 
 	if (rc == NOH_OK)
@@ -375,15 +389,7 @@ int noh_activate(noh_box *box, const char *address, uint32_t timeout_ms)
 	if (rc != NOH_OK)
 		return rc;
 	do {
-		p = api_port(box);
-		if (!p)
-			return NOH_ESTOPPED;
-		rc = sched_resolve(p, address, strlen(address), &c, &gen);
-		if (rc != NOH_OK) {
-			sched_port_done(p);
-			return rc;
-		}
-		rc = ask_system(box, p, c, gen, SYS_ACTIVATE, 0, until);
+		rc = api_ask_system(box, address, SYS_ACTIVATE, 0, until);
 	} while (rc == NOH_ENOACTOR);
 	return api_call_result(address, rc, 0, 0, false);
 }

@@ -29,6 +29,8 @@ struct port *api_look_port(noh_box *box);              /* NULL: it does not run,
 int api_check(struct sched *s, struct type *t, const struct outgoing *out);   /* may it be sent at all? */
 bool api_set_body(struct sched *s, struct msg *m, const struct outgoing *out);
 void api_set_trace(struct sched *s, struct msg *m, const struct outgoing *out);   /* trace.c: it has one */
+/* A question to the system lane of the actor of this address, which is made if need be. arg: by op. Blocks. */
+int api_ask_system(noh_box *box, const char *address, uint32_t op, uint32_t arg, uint64_t until);
 int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
 int api_send(noh_box *box, const char *address, const struct outgoing *out);
 /* As noh_scan, noh_get_status and noh_list; *due: when all that is told is on disk. Who shows it to
@@ -40,6 +42,9 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 /* As noh_step_then, for a request of the network's. */
 int api_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_call_options *o, noh_step_fn *done,
 		  void *user, uint64_t asked_by);
+struct out;
+int box_errand(void *box, int (*run)(noh_box *, const void *, uint32_t, struct out *), const void *args, uint32_t len,
+	       uint64_t token);                                  /* errand.c: the door's */
 int api_send_until(noh_box *box, const char *address, const struct outgoing *out, uint64_t until_ns);
 
 #endif

@@ -326,6 +326,9 @@ int box_start_stepped(noh_box *box)
 		return error_set(NOH_ESTOPPED, "the box was started before");
 	if (box->sched.type_count == 0)
 		return error_set(NOH_EINVAL, "noh_start: no type is registered");
+	rc = box_register_clerk(box);
+	if (rc != NOH_OK)
+		return rc;
 	box->sched.wall_offset_ms = clock_wall_ms(&box->sched.clock) -
 				    clock_now_ns(&box->sched.clock) / 1000000u;
 	rc = sched_start(&box->sched);
@@ -442,6 +445,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 			(void)wait_quiet(s, until);
 		}
 	}
+	box_errands_stop(box);                   /* what it waits for is answered as long as there are workers */
 	end_threads(box);
 	store_seq_cst(&box->phase, BOX_STOPPED);
 	wait_for_ports(s);                       /* and who looks, before what he looks at goes */
@@ -460,6 +464,8 @@ void noh_close(noh_box *box)
 {
 	if (!box)
 		return;
+	store_seq_cst(&box->sched.stopping, 1);
+	box_errands_stop(box);                   /* as in noh_stop, if that was not called */
 	if (load_relaxed(&box->phase) == BOX_RUNNING) {
 		end_threads(box);
 		(void)box_disk_stop(box, false);

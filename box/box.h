@@ -42,6 +42,7 @@ struct box_disk {
 };
 
 struct server;
+struct errands;
 
 struct noh_box {
 	struct sched   sched;
@@ -50,6 +51,7 @@ struct noh_box {
 	struct server  *server;          /* NULL: it does not listen                               */
 	struct type    *counter, *inventory;   /* of plain keys; NULL: not registered              */
 	struct marks    marks;
+	struct errands *errands;         /* NULL: it does not listen                               */
 	bool            no_uring;
 	pthread_t     *threads;          /* workers, then the watchdog */
 	uint32_t       thread_count;
@@ -79,6 +81,17 @@ int box_start_stepped(noh_box *box);
 void box_net_start(noh_box *box);                            /* types are known; before the threads */
 void box_net_stop(noh_box *box);
 void box_net_close(noh_box *box);                            /* no thread runs                      */
+
+/* errand.c - what the network wants of the box that may block: done one after the other by a thread of its own. */
+void box_errands_start(noh_box *box);                        /* a box that listens                  */
+void box_errands_close(noh_box *box);
+void box_errands_stop(noh_box *box);                         /* waits for the one under way; the rest is ESTOPPED */
+
+/* dead.c - the actor that takes messages back from where they were set aside. Before noh_start knows its types. */
+int  box_register_clerk(noh_box *box);
+
+/* schedule.c - what is told from the image. Blocks until all that is durable now is folded: NOH_OK, NOH_ETIMEOUT. */
+int  box_fold_now(noh_box *box, uint32_t timeout_ms);
 
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100

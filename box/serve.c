@@ -432,7 +432,7 @@ int noh_listen(noh_box *box, const noh_listen_options *options)
 {
 	struct net_door door = { box, prepare, deliver, step, door_status, door_list, door_scan, door_known, door_awaits,
 				 door_now_ns, door_wall_ms, door_log, &box->sched.durable, &box->sched.topics,
-				 door_epoch, door_spans, door_publish, door_personal, door_wake, door_answered };
+				 door_epoch, door_spans, door_publish, door_personal, door_wake, door_answered, box_errand };
 
 	if (load_relaxed(&box->phase) != BOX_OPEN)
 		return error_set(NOH_ESTOPPED, "noh_listen comes before noh_start");
@@ -503,6 +503,7 @@ void box_net_start(noh_box *box)
 	box->inventory = sched_find_type(s, "inventory", 9);
 	s->net = (struct sched_net){ box, on_open, on_read, on_write, on_submit, on_ready, on_pending, on_wait,
 				     on_idle, answer, on_publish };
+	box_errands_start(box);
 }
 
 void box_net_stop(noh_box *box)
@@ -515,6 +516,7 @@ void box_net_stop(noh_box *box)
 
 void box_net_close(noh_box *box)
 {
+	box_errands_close(box);
 	if (box->server)
 		server_close(box->server);
 	box->server = NULL;

@@ -87,6 +87,7 @@ static size_t smallest_data(uint16_t kind)
 	case PART_IDEM:     return sizeof(struct part_idem);
 	case PART_DEAD:     return sizeof(struct part_dead);
 	case PART_HINT:     return 8;
+	case PART_UNDEAD:   return sizeof(struct part_undead);
 	default:            return 0;
 	}
 }
@@ -120,6 +121,7 @@ static bool key_fits(const struct part *p)
 	case PART_TIMERS:
 	case PART_CONSUMED:
 	case PART_HINT:
+	case PART_UNDEAD:
 		return p->key_len == 0;
 	default:
 		return p->key_len >= 1 && p->key_len <= 255;

@@ -17,6 +17,7 @@
  * PART_IDEM     the key      struct part_idem, then the answer
  * PART_DEAD     receiver     struct part_dead, then the body: a message set aside
  * PART_HINT     -            8 bytes, in images that stay in memory only: a wheel has a hint for then
+ * PART_UNDEAD   -            struct part_undead: a message set aside that is no longer: sent again, or forgotten
  *
  * Owns     nothing.   Threads  any.
  * Never    reads past what it was given: record_next and part_next check every length, so bytes from
@@ -31,7 +32,7 @@
 
 enum part_kind {
 	PART_STATE = 1, PART_TIMERS, PART_PUT, PART_DELETE, PART_CONSUMED, PART_EMITTED, PART_IDEM,
-	PART_DEAD, PART_HINT, PART_KINDS
+	PART_DEAD, PART_HINT, PART_UNDEAD, PART_KINDS
 };
 
 enum {
@@ -79,6 +80,8 @@ struct part_dead {
 	uint64_t at_ms;
 	uint32_t kind, reason_len;   /* the reason's bytes come before the body, padded to 8  */
 };
+
+struct part_undead { uint64_t at_ms, number; };          /* its row in the image */
 
 struct part {                   /* as walked: pointers into the bytes */
 	uint16_t    kind, key_len;

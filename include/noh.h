@@ -519,6 +519,53 @@ typedef void noh_scan_fn(void *user, const noh_scanned *actor);
 NOH_API int noh_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit,
 		     noh_scan_fn *each, void *user);
 
+/* ── what waits on disk: of a box with a data directory, all of it durable ──
+ *
+ * Both lists are of the image, into which the journal is folded first: what was durable before the call is told. They
+ * block for that (at most timeout_ms: then they tell what is there, and are NOH_ETIMEOUT in the end) and for reading. */
+
+/* Messages that were set aside (NOH_EPOISON), the oldest first. id is its name, and where to go on: `after` NULL begins
+ * with the first. address: of that actor only, or NULL. Ends when each() returns anything but 0. */
+typedef struct noh_dead {
+	char        id[44];               /* "1794834000123-7"                              */
+	uint64_t    at_ms;                /* when, since 1970                               */
+	const char *address;
+	uint32_t    kind;
+	const char *kind_name;            /* "": its type is not registered, or has no table */
+	const char *reason;
+	const void *body;
+	size_t      len;
+} noh_dead;
+typedef int noh_dead_fn(void *user, const noh_dead *letter);
+NOH_API int noh_dead_list(noh_box *box, const char *address, const char *after, uint32_t timeout_ms,
+			  noh_dead_fn *each, void *user);
+NOH_API int noh_dead_get(noh_box *box, const char *id, noh_dead_fn *each, void *user);   /* or NOH_END */
+
+/* Back to its actor, as a message from the box; or forgotten. In one transaction with its removal: however often this is
+ * called, also across a crash, the actor gets it once. On disk when it returns. NOH_OK; NOH_END: there is none of this id
+ * (any more); NOH_EIDEM: the other of the two was done to it; NOH_EFAILED: the actor's mailbox is full; NOH_ENOTYPE and
+ * NOH_EKIND: nobody here takes it (a timer's message comes from its timer alone); NOH_ETIMEOUT: ask again. */
+NOH_API int noh_dead_redrive(noh_box *box, const char *id, uint32_t timeout_ms);
+NOH_API int noh_dead_purge(noh_box *box, const char *id, uint32_t timeout_ms);
+
+/* Schedules of durable actors: actor by actor, those whose first one is due soonest first; of one type, of one address, or
+ * (both NULL) of all. due_ms is wall-clock time; period_ms 0: once. cursor: NOH_CURSOR bytes, begin with ""; where it ends
+ * it is "" again. limit: about so many are told (0: 100): an actor's are told together. */
+#define NOH_CURSOR 400
+typedef struct noh_scheduled {
+	const char *address;
+	uint32_t    kind;
+	const char *kind_name;
+	uint64_t    due_ms, period_ms;
+} noh_scheduled;
+typedef void noh_scheduled_fn(void *user, const noh_scheduled *timer);
+NOH_API int noh_schedule_list(noh_box *box, const char *type, const char *address, char *cursor, uint32_t limit,
+			      uint32_t timeout_ms, noh_scheduled_fn *each, void *user);
+
+/* Take a schedule away from an actor, between two of its turns; activates it if need be. On disk when it returns. NOH_OK;
+ * NOH_END: it has none of this kind. Blocks at most timeout_ms. */
+NOH_API int noh_schedule_drop(noh_box *box, const char *address, uint32_t kind, uint32_t timeout_ms);
+
 /* ── 5 inside a turn ─────────────────────────────────────────────────────────────────────────*/
 NOH_API noh_box    *noh_turn_box(noh_turn *turn);
 NOH_API noh_actor   noh_self(noh_turn *turn);

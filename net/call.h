@@ -85,6 +85,12 @@ void call_actors(struct call *c, const struct request *requests, uint32_t n, for
  * noh_fail, nothing happened to any. */
 void call_step(struct call *c, const struct request *requests, uint32_t n, format_fn *format, struct tag tag);
 
+/* What only operators ask for, and what may block: run by a thread of its own, one after the other. It returns the status
+ * and writes the body of the one part that `format` gets. args (len bytes) are copied; aligned to 8 in run. */
+typedef int errand_fn(noh_box *box, const void *args, uint32_t len, struct out *body);
+void call_errand(struct call *c, errand_fn *run, const void *args, uint32_t len, uint32_t timeout_ms, format_fn *format,
+		 struct tag tag);
+
 /* "-MAILBOXFULL ..." and the like for status < 0 or NOH_FULL: the stable first words of CONVENTIONS. */
 void out_status(struct out *o, int status);
 

@@ -20,6 +20,12 @@ const struct http_route http_routes[] = {
 	{ "/actor/list", "POST", NOH_DEVELOPER, true, rest_list, "ListActors" },
 	{ "/actor/pool/status", "POST", NOH_ADMIN, true, rest_pool, "GetActorPoolStatus" },
 	{ "/trace", "GET HEAD", NOH_DEVELOPER, false, http_trace, "traceShow" },
+	{ "/admin/dead/list", "POST", NOH_DEVELOPER, true, rest_dead_list, "ListDead" },
+	{ "/admin/dead/show", "POST", NOH_DEVELOPER, true, rest_dead_show, "ShowDead" },
+	{ "/admin/dead/redrive", "POST", NOH_ADMIN, true, rest_dead_redrive, "RedriveDead" },
+	{ "/admin/dead/purge", "POST", NOH_ADMIN, true, rest_dead_purge, "PurgeDead" },
+	{ "/admin/schedule/list", "POST", NOH_DEVELOPER, true, rest_schedule_list, "ListSchedules" },
+	{ "/admin/schedule/cancel", "POST", NOH_ADMIN, true, rest_schedule_cancel, "CancelSchedule" },
 	{ .path = NULL },
 };
 

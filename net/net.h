@@ -75,6 +75,8 @@ struct net_door {
 	bool (*personal)(void *box, const struct arg *channel, struct request *r);   /* r->id: room for an address */
 	void (*wake)(void *box, uint32_t worker);
 	void (*answered)(void *box, uint32_t worker, void *type, uint64_t ns);   /* a call, and how long it took */
+	/* What may block, done by a thread of its own: its answer is what it wrote. args are copied. */
+	int  (*errand)(void *box, errand_fn *run, const void *args, uint32_t len, uint64_t token);
 };
 
 struct accounts {

@@ -111,6 +111,9 @@ struct shape { const char *name, *json; };
 #define TIME_OR_NULL(text) "{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"" text "\"}"
 #define HEALTH "{\"type\":\"string\",\"enum\":[\"healthy\",\"degraded\",\"unavailable\"]}"
 
+#define PAGE_END "\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":\"For the next page; null: this was the " \
+	"last\"},\"complete\":{\"type\":\"boolean\",\"description\":\"false: what happened in the last seconds may be missing\"}"
+
 static const struct shape shapes[] = {
 	{ "SendToActorResponse",
 	  "{\"type\":\"object\",\"required\":[\"accepted\",\"actor_node\"],\"properties\":{\"accepted\":" BOOLEAN
@@ -149,6 +152,25 @@ static const struct shape shapes[] = {
 	  ",\"last_heartbeat\":" TIME("When it last showed up")
 	  ",\"shards\":{\"type\":\"array\",\"description\":\"Its workers\",\"items\":{\"type\":\"object\",\"properties\":{"
 	  "\"worker\":" COUNT ",\"status\":" HEALTH ",\"last_heartbeat\":" TIME("When it last showed up") "}}}}}" },
+	{ "ListDeadResponse",
+	  "{\"type\":\"object\",\"required\":[\"dead\",\"next_cursor\",\"complete\"],\"properties\":{\"dead\":{\"type\":\"array\",\"items\":{"
+	  "\"$ref\":\"#/components/schemas/DeadMessage\"}}," PAGE_END "}}" },
+	{ "DeadMessage",
+	  "{\"type\":\"object\",\"required\":[\"id\",\"at\",\"actor_address\",\"message_type\",\"kind\",\"reason\",\"size\"],"
+	  "\"properties\":{\"id\":" STRING ",\"at\":" TIME("When it was set aside") ",\"actor_address\":" ADDRESS
+	  ",\"message_type\":" STRING ",\"kind\":" COUNT ",\"reason\":" STRING ",\"size\":" COUNT ",\"body_base64\":" STRING "}}" },
+	{ "RedriveDeadResponse",
+	  "{\"type\":\"object\",\"required\":[\"id\",\"redriven\"],\"properties\":{\"id\":" STRING ",\"redriven\":" BOOLEAN "}}" },
+	{ "PurgeDeadResponse",
+	  "{\"type\":\"object\",\"required\":[\"id\",\"purged\"],\"properties\":{\"id\":" STRING ",\"purged\":" BOOLEAN "}}" },
+	{ "ListSchedulesResponse",
+	  "{\"type\":\"object\",\"required\":[\"timers\",\"next_cursor\",\"complete\"],\"properties\":{\"timers\":{\"type\":\"array\","
+	  "\"items\":{\"type\":\"object\",\"required\":[\"actor_address\",\"message_type\",\"kind\",\"due_at\",\"period_ms\"],"
+	  "\"properties\":{\"actor_address\":" ADDRESS ",\"message_type\":" STRING ",\"kind\":" COUNT
+	  ",\"due_at\":" TIME("When it fires next") ",\"period_ms\":" COUNT "}}}," PAGE_END "}}" },
+	{ "CancelScheduleResponse",
+	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"message_type\",\"was_scheduled\"],\"properties\":{\"actor_address\":" ADDRESS
+	  ",\"message_type\":" STRING ",\"was_scheduled\":" BOOLEAN "}}" },
 };
 
 static void put_problem_schema(noh_json_out *o)
@@ -233,12 +255,14 @@ static void put_responses(noh_json_out *o, const struct http_route *r, const str
 		put_response(o, "422", "A field is missing, unknown or out of its range", "Problem", true);
 	}
 	if (f && f != &rest_forms[FORM_LIST] && f != &rest_forms[FORM_POOL])
-		put_response(o, "404", "No such type is registered", "Problem", true);
+		put_response(o, "404", "There is no such type, or no such message", "Problem", true);
 	if (asks) {
 		put_response(o, "409", "A request with this Idempotency-Key is still running; or the actor refused", "Problem", true);
 		put_response(o, "429", "The actor's mailbox is full; see Retry-After", "Problem", true);
 		put_response(o, "504", "No answer in time; it may still take effect", "Problem", true);
 	}
+	if (f == &rest_forms[FORM_DEAD_REDRIVE] || f == &rest_forms[FORM_DEAD_PURGE])
+		put_response(o, "409", "The other of redrive and purge was done to it", "Problem", true);
 	if (r->role != SESSION_NOBODY) {
 		put_response(o, "401", "Who asks is not known", "Problem", true);
 		put_response(o, "403", "The role does not allow it", "Problem", true);
@@ -270,7 +294,7 @@ static void put_path(noh_json_out *o, const struct http_route *r)
 	text(o, "operationId", r->op);
 	text(o, "summary", f ? f->summary : r->op);
 	noh_json_open(o, "tags", '[');
-	text(o, NULL, f ? "actors" : "server");
+	text(o, NULL, !f ? "server" : f >= &rest_forms[FORM_DEAD_LIST] ? "operators" : "actors");
 	noh_json_close(o, ']');
 	if (r->role != SESSION_NOBODY) {
 		noh_json_open(o, "x-permissions", '[');

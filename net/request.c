@@ -459,3 +459,22 @@ void call_step(struct call *c, const struct request *requests, uint32_t count, f
 	if (rc != NOH_OK)
 		refuse(n, token, rc);
 }
+
+/* The answer waits a little longer than the errand may take: its own word on a time-out comes first. */
+void call_errand(struct call *c, errand_fn *run, const void *args, uint32_t len, uint32_t timeout_ms, format_fn *format,
+		 struct tag tag)
+{
+	struct net *n = c->net;
+	struct request r = { .timeout_ms = timeout_ms + 1000 };
+	uint32_t number = new_slot(c, &r, 1, format, tag);
+	int rc;
+
+	if (!number) {
+		no_memory(c);
+		return;
+	}
+	slot_enqueue(n, c->conn, number);
+	rc = n->server->door.errand(n->server->door.box, run, args, len, slot_token(n, number));
+	if (rc != NOH_OK)
+		refuse(n, slot_token(n, number), rc);
+}

@@ -66,6 +66,36 @@ static const struct rest_field_text list_texts[] = {
 	[LIST_CURSOR] = { "next_cursor of the page before", NULL },
 };
 
+/* ── of operators ── */
+
+#define PAGE_FIELDS \
+	{ .name = "limit", .type = NOH_JSON_INT, .least = 1, .most = LIST_MOST, .preset = LIST_PRESET }, \
+	{ .name = "cursor", .type = NOH_JSON_STRING, .least = 1, .most = NOH_CURSOR - 1 }, \
+	{ .name = "actor_address", .type = NOH_JSON_STRING, .least = 3, .most = ADDRESS_MAX }
+#define PAGE_TEXTS \
+	{ "How many at most", NULL }, { "next_cursor of the page before", NULL }, { "Only of this actor", "\"counter:hits\"" }
+
+static const noh_json_field dead_fields[] = { PAGE_FIELDS };
+static const struct rest_field_text dead_texts[] = { PAGE_TEXTS };
+
+static const noh_json_field dead_id_fields[] = {
+	[DEAD_ID] = { .name = "id", .type = NOH_JSON_STRING, .required = true, .least = 3, .most = 43 } };
+static const struct rest_field_text dead_id_texts[] = { [DEAD_ID] = { "Of /admin/dead/list", "\"1794834000123-7\"" } };
+
+static const noh_json_field schedule_fields[] = { PAGE_FIELDS,
+	[SCHEDULE_TYPE] = { .name = "actor_type", .type = NOH_JSON_STRING, .least = 1, .most = TYPE_NAME_MAX } };
+static const struct rest_field_text schedule_texts[] = { PAGE_TEXTS,
+	[SCHEDULE_TYPE] = { "Only of actors of this type", "\"inventory\"" } };
+
+static const noh_json_field cancel_fields[] = {
+	[CANCEL_ADDRESS] = ADDRESS_FIELD,
+	[CANCEL_KIND] = { .name = "message_type", .type = NOH_JSON_STRING, .required = true, .least = 1, .most = 255 },
+};
+static const struct rest_field_text cancel_texts[] = {
+	[CANCEL_ADDRESS] = ADDRESS_TEXT,
+	[CANCEL_KIND] = { "Kind of the timer's message: a name of the actor's type, or its number", "\"expire\"" },
+};
+
 const struct rest_form rest_forms[FORMS] = {
 	[FORM_SEND] = { "/actor/send", "SendToActorRequest", "SendToActorResponse",
 			"Send a message to an actor; it is activated if need be", send_fields, send_texts, 4 },
@@ -80,6 +110,17 @@ const struct rest_form rest_forms[FORMS] = {
 	[FORM_LIST] = { "/actor/list", "ListActorsRequest", "ListActorsResponse", "Who is there, page by page", list_fields,
 			list_texts, 4 },
 	[FORM_POOL] = { "/actor/pool/status", "GetPoolStatusRequest", "ActorPoolStatus", "How the server is", NULL, NULL, 0 },
+	[FORM_DEAD_LIST] = { "/admin/dead/list", "ListDeadRequest", "ListDeadResponse", "Messages that were set aside, the oldest first",
+			     dead_fields, dead_texts, 3 },
+	[FORM_DEAD_SHOW] = { "/admin/dead/show", "ShowDeadRequest", "DeadMessage", "One of them, with its body", dead_id_fields,
+			     dead_id_texts, 1 },
+	[FORM_DEAD_REDRIVE] = { "/admin/dead/redrive", "RedriveDeadRequest", "RedriveDeadResponse",
+				"Send it to its actor again: once, however often this is asked for", dead_id_fields, dead_id_texts, 1 },
+	[FORM_DEAD_PURGE] = { "/admin/dead/purge", "PurgeDeadRequest", "PurgeDeadResponse", "Forget it", dead_id_fields, dead_id_texts, 1 },
+	[FORM_SCHEDULE_LIST] = { "/admin/schedule/list", "ListSchedulesRequest", "ListSchedulesResponse",
+				 "Durable timers, the soonest first", schedule_fields, schedule_texts, 4 },
+	[FORM_SCHEDULE_CANCEL] = { "/admin/schedule/cancel", "CancelScheduleRequest", "CancelScheduleResponse",
+				   "Take a timer away from an actor", cancel_fields, cancel_texts, 2 },
 };
 
 bool rest_read(struct call *c, const struct http_request *q, enum rest_form_id id, noh_json_got *got)

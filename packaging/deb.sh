@@ -41,6 +41,11 @@ mv "$tmp/all/etc" "$srv/etc"
 mv "$tmp/all/lib" "$srv/lib"
 [ ! -d "$tmp/all/usr/share/man" ] || mv "$tmp/all/usr/share/man" "$srv/usr/share/man"
 [ ! -d "$tmp/all/usr/share/bash-completion" ] || mv "$tmp/all/usr/share/bash-completion" "$srv/usr/share/"
+[ ! -d "$tmp/all/usr/share/fish" ] || mv "$tmp/all/usr/share/fish" "$srv/usr/share/"
+if [ -d "$tmp/all/usr/share/zsh" ]; then
+	mkdir -p "$srv/usr/share/zsh"
+	mv "$tmp/all/usr/share/zsh/site-functions" "$srv/usr/share/zsh/vendor-completions"
+fi
 cp README.md docs/configuration.md docs/operations.md docs/commands.md docs/metrics.md docs/guarantees.md "$srv/usr/share/doc/noh/"
 strip --strip-unneeded "$srv/usr/bin/noh"
 find "$srv" -path '*/man/*' -name '*.[1-9]' -exec gzip -9n {} +

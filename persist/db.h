@@ -84,12 +84,18 @@ int db_receivers(struct db *db, const char *after, size_t after_len, uint64_t be
 		 db_address_fn *each, void *arg);                 /* who has pending messages */
 typedef int db_timer_fn(void *arg, uint64_t due_ms, const char *address, size_t len);
 int db_timers(struct db *db, uint64_t from_ms, uint64_t to_ms, db_timer_fn *each, void *arg);
+/* The same from behind one of its rows on, without end. address: of that row, or NULL: all of that time. */
+int db_timers_after(struct db *db, uint64_t due_ms, const char *address, size_t len, db_timer_fn *each, void *arg);
+/* Each timer of one actor, as its image has them. NOH_END: it has no image. */
+typedef int db_timer_of_fn(void *arg, const struct part_timer *timer);
+int db_timers_of(struct db *db, const char *address, size_t len, db_timer_of_fn *each, void *arg);
 typedef int db_type_fn(void *arg, const char *type, uint32_t version, uint64_t schema,
 		       uint64_t images);
 int db_types(struct db *db, db_type_fn *each, void *arg);
 typedef int db_dead_fn(void *arg, uint64_t at_ms, uint64_t number, const char *receiver, size_t len,
 		       const struct part_dead *dead, const void *rest, size_t rest_len);
-int db_dead(struct db *db, db_dead_fn *each, void *arg);
+/* From this row on, oldest first; 0, 0: all. */
+int db_dead(struct db *db, uint64_t from_ms, uint64_t from_number, db_dead_fn *each, void *arg);
 
 /* For scans: up to `most` addresses that begin with prefix, in the order of their bytes, above `after`
  * (NULL: from the first one). *end: there are no more. */

@@ -328,6 +328,36 @@ int db_load(struct db *db, const char *address, size_t len, uint64_t before_tag,
 	return rc;
 }
 
+int db_timers_of(struct db *db, const char *address, size_t len, db_timer_of_fn *each, void *arg)
+{
+	struct value_parts parts;
+	struct value_row row;
+	struct part_timer *copy = NULL;
+	struct reader *r;
+	size_t bytes = 0;
+	int rc = reader_take(db, &r);
+
+	if (rc != NOH_OK)
+		return rc;
+	rc = get_row(db, r, TABLE_IMAGES, address, len, &row);
+	if (rc == NOH_OK && !value_image_parts(row.rest, row.rest_len, &parts))
+		rc = db_damaged(db, TABLE_IMAGES, address, len);
+	if (rc == NOH_OK && parts.timers.kind) {
+		bytes = parts.timers.len;
+		copy = mem_alloc(bytes + 1);
+		if (!copy)
+			rc = error_set(NOH_ENOMEM, "reading %s: out of memory", db->fixed.file);
+		else
+			memcpy(copy, parts.timers.data, bytes);
+	}
+	reader_give(r);
+	for (size_t i = 0; copy && i < bytes / sizeof *copy; i++)
+		if (each(arg, &copy[i]) != 0)
+			break;
+	mem_free(copy, bytes + 1);
+	return rc;
+}
+
 bool db_has(struct db *db, const char *address, size_t len)
 {
 	struct value_row row;

@@ -236,6 +236,17 @@ int db_timers(struct db *db, uint64_t from_ms, uint64_t to_ms, db_timer_fn *each
 	return walk(&w, from, key_timer(from, from_ms, NULL, 0), give_timer, &each, arg);
 }
 
+int db_timers_after(struct db *db, uint64_t due_ms, const char *address, size_t len, db_timer_fn *each, void *arg)
+{
+	struct db_walk w = { .db = db, .table = TABLE_TIMERS };
+	uint8_t from[VALUE_KEY_MAX + 1];
+	size_t from_len = key_timer(from, due_ms, address, len);
+
+	if (address)
+		from[from_len++] = 0;            /* the first key above it */
+	return walk(&w, from, from_len, give_timer, &each, arg);
+}
+
 static int give_type(const struct value_row *row, const uint8_t *key, size_t len, void *each, void *arg)
 {
 	size_t name_len = len - 13;
@@ -267,9 +278,10 @@ static int give_dead(const struct value_row *row, const uint8_t *key, size_t len
 				      row->rest_len - sizeof dead);
 }
 
-int db_dead(struct db *db, db_dead_fn *each, void *arg)
+int db_dead(struct db *db, uint64_t from_ms, uint64_t from_number, db_dead_fn *each, void *arg)
 {
 	struct db_walk w = { .db = db, .table = TABLE_DEAD };
+	uint8_t from[VALUE_KEY_MAX];
 
-	return walk(&w, NULL, 0, give_dead, &each, arg);
+	return walk(&w, from, key_numbered(from, from_ms, from_number), give_dead, &each, arg);
 }

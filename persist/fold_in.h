@@ -64,6 +64,7 @@ int fold_damaged(struct fold *f, enum table t, const void *key, size_t len);
 int fold_nomem(struct fold *f);
 int fold_idem(struct fold *f, const char *address, size_t len, const struct part *p, uint64_t seq);
 int fold_dead(struct fold *f, const struct part *p, uint64_t seq);
+int fold_undead(struct fold *f, const struct part *p);
 int fold_expire(struct fold *f, uint64_t now_ms);
 int fold_pending(struct fold *f);
 int fold_timers(struct fold *f);

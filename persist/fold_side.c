@@ -225,6 +225,16 @@ int fold_dead(struct fold *f, const struct part *p, uint64_t seq)
 	return 0;
 }
 
+/* It has its number from an earlier fold: nobody could have named it before. */
+int fold_undead(struct fold *f, const struct part *p)
+{
+	uint8_t key[VALUE_KEY_MAX];
+	struct part_undead undead;
+
+	memcpy(&undead, p->data, sizeof undead);
+	return fold_delete(f, TABLE_DEAD, key, key_numbered(key, undead.at_ms, undead.number));
+}
+
 /* ── what follows from the images ── */
 
 int fold_timers(struct fold *f)

@@ -244,6 +244,9 @@ static int gather(struct fold *f, struct actor *a, const struct ref *r, bool cou
 		case PART_DEAD:
 			rc = fold_dead(f, &p, r->seq);
 			break;
+		case PART_UNDEAD:
+			rc = fold_undead(f, &p);
+			break;
 		default:                 /* messages: fold_pending */
 			break;
 		}

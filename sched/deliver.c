@@ -14,7 +14,7 @@ void node_undeliverable(struct port *p, struct sysmsg *n)
 	}
 	if (n->op == SYS_ANSWER)
 		count_one(&p->late_answers, 1);
-	else if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE)
+	else if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE || n->op == SYS_UNSCHEDULE)
 		(void)pending_complete(p, n->token, NOH_ENOACTOR, NULL, 0);
 	node_free(p, n);
 }

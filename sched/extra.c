@@ -156,6 +156,31 @@ static void serve_sys_message(struct worker *w, struct cell *c, struct sysmsg *n
 	serve_extra(w, c, &m, &owned, false);
 }
 
+/* A schedule taken away from outside: a turn of its own, without the actor's code. NOH_END: there is none of that kind. */
+static void unschedule(struct worker *w, struct cell *c, const struct sysmsg *n)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct type *type = cell_type(w->fixed.sched, c);
+	struct effect *handed;
+	int rc = NOH_END;
+
+	if (c->flags & CELL_BROKEN) {
+		tell_broken(w, c, n->token);
+		return;
+	}
+	turn_begin(w, c, type, NULL, 0);
+	for (uint32_t i = 0; c->ext && i < c->ext->schedule_count; i++)
+		if (c->ext->schedules[i].kind == n->kind)
+			rc = noh_schedule_cancel(t, n->kind);
+	if (rc == NOH_OK)
+		rc = end_turn(w, c, rc, 1, false, false, &handed);
+	if (!sched_is_durable(w->fixed.sched)) {
+		gate_complete(&w->mine.port, n->token, rc, NULL, 0);
+		return;
+	}
+	gate_answer(w, rc == NOH_OK ? t->due : load_relaxed(body_due(c->body)), n->token, rc, NULL, 0);
+}
+
 static void tell_active(struct worker *w, struct cell *c, const struct sysmsg *n)
 {
 	struct life_report report = { .since_ms = sched_since_ms(w->fixed.sched, c), .came = n->kind };
@@ -203,6 +228,9 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 		n->next = c->ext->goodbyes;
 		c->ext->goodbyes = n;
 		return;                          /* answered when it is gone */
+	case SYS_UNSCHEDULE:
+		unschedule(w, c, n);
+		break;
 	case SYS_JOIN:
 		step_queue(w, c, n);
 		return;                          /* the step's own */

@@ -484,7 +484,7 @@ void life_discard(struct port *p, struct cell *c)
 	for (n = mailbox_sys_take(&c->mailbox); n; ) {
 		struct sysmsg *next = n->next;
 
-		if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE)
+		if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE || n->op == SYS_UNSCHEDULE)
 			(void)pending_complete(p, n->token, NOH_ESTOPPED, NULL, 0);
 		if (n->op == SYS_JOIN)
 			step_discard(n);

@@ -16,6 +16,7 @@
 #include "core/mem.h"
 #include "core/must.h"
 #include "core/note.h"
+#include "core/record.h"
 #include "core/ring_hash.h"
 #include "core/slab.h"
 #include "core/topics.h"
@@ -149,6 +150,7 @@ enum {
 	TURN_REFUSED = 16384,              /* refusal is filled in                          */
 	TURN_TOPICS = 32768,               /* it publishes, or changes what it listens to   */
 	TURN_TRACED = 65536,               /* trace is filled in (trace.h)                  */
+	TURN_UNDEAD = 1 << 20,             /* undead is filled in                           */
 };
 
 struct noh_turn {
@@ -182,6 +184,7 @@ struct noh_turn {
 	struct msg      refusal;           /* what noh_refuse was given                            */
 	const struct trace_tail *trace;    /* of the first of its messages that has one            */
 	uint64_t        trace_began_ns;    /* when the hook was called, if that is kept            */
+	struct part_undead undead;         /* the message set aside that this turn takes from there */
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
@@ -465,7 +468,8 @@ void sched_serve(struct worker *w, struct cell *c);          /* it is BUSY, and 
 void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with its message */
 
 /* deliver.c */
-enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN };
+enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN,
+       SYS_UNSCHEDULE };
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);

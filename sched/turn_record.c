@@ -257,6 +257,14 @@ static void put_emitted(struct sink *k, struct noh_turn *t, struct cell *self, u
 	}
 }
 
+static void put_undead(struct sink *k, const struct noh_turn *t)
+{
+	struct part_undead *p = put(k, PART_UNDEAD, NULL, 0, sizeof *p);
+
+	if (p)
+		*p = t->undead;
+}
+
 void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_t tag, uint64_t seq,
 		     const struct durable_key *key)
 {
@@ -268,6 +276,8 @@ void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_
 	}
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		turn_record_consumed(k, msg_envelope(&t->msgs[i]));
+	if (t->so_far.flags & TURN_UNDEAD)
+		put_undead(k, t);
 	if (key)
 		put_step_key(k, key);
 	else

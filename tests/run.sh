@@ -177,7 +177,7 @@ all_exported() {
 staged_install() {   # into DESTDIR for another prefix, as a packager does
 	run_make install DESTDIR="$tmp/dest" PREFIX=/usr || return
 	local f
-	for f in bin/noh include/noh.h include/noh_actors.h include/noh_json.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
+	for f in bin/noh share/man/man1/noh.1 share/bash-completion/completions/noh include/noh.h include/noh_actors.h include/noh_json.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
 		[ -e "$tmp/dest/usr/$f" ] || { echo "$f was not installed"; return 1; }
 	done
 	grep -qx 'prefix=/usr' "$tmp/dest/usr/lib/pkgconfig/noh.pc" || { echo "noh.pc names another prefix"; return 1; }
@@ -236,6 +236,10 @@ e2e_stage() {
 	close_stage
 	stage "the server's command line"
 	suite "tests/e2e/serve.sh" tests/e2e/serve.sh "$out/noh"
+	close_stage
+	stage "verbs of a running server, doctor"
+	suite "tests/e2e/cli.sh" tests/e2e/cli.sh "$out/noh"
+	suite "tests/e2e/doctor.sh" tests/e2e/doctor.sh "$out/noh"
 	close_stage
 }
 # Power cuts under real file systems; those of the simulated disk are unit tests (tests/sim).

@@ -2,7 +2,8 @@
  *
  * Owns     nothing.
  * Threads  any; cli_text results live in the caller's buffer.
- * Never    exits: a verb returns its exit code (0 fine, 1 failure, 2 usage, 3 not found, 75 try again later).
+ * Never    exits: a verb returns its exit code (0 fine, 1 failure, 2 usage, 3 not found, 4 no
+ *          answer in time, 75 try again later).
  */
 #ifndef NOH_TOOLS_CLI_H
 #define NOH_TOOLS_CLI_H
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CLI_FINE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_NOT_FOUND = 3, CLI_TEMPORARY = 75 };
+enum { CLI_FINE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_NOT_FOUND = 3, CLI_TIMEOUT = 4, CLI_TEMPORARY = 75 };
 
 /* One piece of the command line: "--name value", "--name=value", or a plain word. */
 struct cli_args {

@@ -9,24 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int help(void)
-{
-	printf("usage: noh config show [--json] [options of noh serve]\n"
-	       "       noh config check [FILE | options of noh serve]\n"
-	       "       noh config reload [--json] [options of noh serve]\n"
-	       "       noh config doc\n\n"
-	       "show    every setting: its value and where it comes from; can be saved and used as a file\n"
-	       "check   say what is wrong, line by line, without starting anything: of one FILE, or of all that noh serve\n"
-	       "        would go by: file (--config), environment, options, users\n"
-	       "reload  a running server reads its settings and users again: what changed, what waits for a restart. It is\n"
-	       "        found by its Unix socket for HTTP, which --data (or --http-unix) names\n"
-	       "doc     docs/configuration.md, as this program would write it\n\n"
-	       "A value comes from the strongest of: default < configuration file < environment < flag.\n"
-	       "Exit code: 0 fine, 1 there are errors (and nothing was changed), 2 wrong usage, 75 no server answers.\n\n"
-	       "Example: noh config check --config /etc/noh/noh.conf && noh config reload\n");
-	return CLI_FINE;
-}
-
 void config_say(void *verb, bool is_wrong, const char *sentence)
 {
 	fprintf(stderr, "noh %s: %s%s\n", (const char *)verb, is_wrong ? "" : "warning: ", sentence);
@@ -231,9 +213,6 @@ int config_main(int argc, char **argv)
 	struct cli_args args = { .count = argc, .at = 2, .words = argv };
 	const char *verb = argc > 1 ? argv[1] : "";
 
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-			return help();
 	if (strcmp(verb, "show") == 0)
 		return show_main(&args);
 	if (strcmp(verb, "check") == 0)

@@ -3,6 +3,7 @@
 
 #include "tools/cli.h"
 #include "tools/crash.h"
+#include "tools/verbs.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -13,19 +14,6 @@
 #include <unistd.h>
 
 /* ── words ── */
-
-static void help(const struct data_verb *v)
-{
-	printf("usage: noh %s %s\n\n%s", v->name, v->usage, v->about);
-	if (v->lists)
-		printf("\n  --list          addresses, one per line; with --json a list\n"
-		       "  --type T        of this type only\n"
-		       "  --limit N       at most N of them\n");
-	if (v->json)
-		printf("%s  --json          for programs\n", v->lists ? "" : "\n");
-	printf("\nExit code: 0 fine, 1 failure%s, 2 wrong usage%s.\n",
-	       strcmp(v->name, "verify") == 0 ? " or findings" : "", v->lists ? ", 3 no such actor" : "");
-}
 
 static bool unknown(const struct data_verb *v, const char *name)
 {
@@ -76,25 +64,21 @@ bool data_words(struct data_words *w, const struct data_verb *v, int argc, char 
 	crash_means("noh: ended by a signal while reading: the image (image/data.mdb) is most likely damaged; "
 		    "stop its box and run noh verify\n");
 	while (cli_next(&args)) {
-		if (args.name && strcmp(args.name, "help") == 0) {
-			help(v);
-			*code = CLI_FINE;
-			return false;
-		}
 		if (args.name && !option(w, v, &args))
 			return false;
 		if (args.name)
 			continue;
 		if (w->count == v->most) {
 			fprintf(stderr, "noh %s: one word too many: \"%s\"; usage: noh %s %s\n", v->name,
-				args.value, v->name, v->usage);
+				args.value, v->name, verb_find(v->name)->words);
 			return false;
 		}
 		w->plain[w->count++] = args.value;
 	}
 	if (w->count < v->least) {
 		fprintf(stderr, "noh %s: %s is missing; usage: noh %s %s\n", v->name,
-			w->count == 0 ? "the data directory" : "the second directory", v->name, v->usage);
+			w->count == 0 ? "the data directory" : "the second directory", v->name,
+			verb_find(v->name)->words);
 		return false;
 	}
 	return true;
@@ -229,12 +213,7 @@ static void say_verified(const noh_verified *v, bool json, uint64_t began)
 
 int verify_main(int argc, char **argv)
 {
-	static const struct data_verb verb = {
-		"verify", "DIR [--json]",
-		"Reads every byte of a data directory, also beside a running box: checksums, the journal's\n"
-		"chain, and whether journal and image fit together. A line for each finding. A torn tail is\n"
-		"fine.\n",
-		1, 1, true, false };
+	static const struct data_verb verb = { "verify", 1, 1, true, false };
 	struct data_words w;
 	noh_verified v;
 	uint64_t began = cli_now_ns();
@@ -306,11 +285,7 @@ static int say_type(void *user, const noh_stored_type *t)
 
 int check_main(int argc, char **argv)
 {
-	static const struct data_verb verb = {
-		"check", "DIR [--json]",
-		"Which types and versions are stored, how many actors of each, and which migrations this\n"
-		"program would need to open them. An embedder asks with his own types: noh_check in noh.h.\n",
-		1, 1, true, false };
+	static const struct data_verb verb = { "check", 1, 1, true, false };
 	struct data_words w;
 	uint64_t began = cli_now_ns();
 	char t[24];
@@ -338,11 +313,7 @@ int check_main(int argc, char **argv)
 
 int backup_main(int argc, char **argv)
 {
-	static const struct data_verb verb = {
-		"backup", "DIR DEST",
-		"Copies a data directory to DEST, which must not exist, also while a box runs on it. The copy\n"
-		"is one instant and contains every answer given before the command. It is written to\n"
-		"DEST.partial, synced, and renamed: a DEST that is there is whole.\n", 2, 2, false, false };
+	static const struct data_verb verb = { "backup", 2, 2, false, false };
 	struct data_words w;
 	struct watch watch;
 	noh_copied c;
@@ -367,11 +338,7 @@ int backup_main(int argc, char **argv)
 
 int restore_main(int argc, char **argv)
 {
-	static const struct data_verb verb = {
-		"restore", "BACKUP DIR",
-		"Verifies BACKUP and copies it to DIR, which must not exist or be empty. DIR keeps the backup's\n"
-		"id: it is in every file and ties them together. Nothing is overwritten.\n",
-		2, 2, false, false };
+	static const struct data_verb verb = { "restore", 2, 2, false, false };
 	struct data_words w;
 	noh_copied c;
 	char a[24], b[24], d[24], t[24];
@@ -394,11 +361,7 @@ int restore_main(int argc, char **argv)
 
 int compact_main(int argc, char **argv)
 {
-	static const struct data_verb verb = {
-		"compact", "DIR",
-		"Folds the journal into the image and writes the image anew, without free pages. No box may\n"
-		"have DIR open. Needs room for a second image; interrupted, it has happened or not.\n",
-		1, 1, false, false };
+	static const struct data_verb verb = { "compact", 1, 1, false, false };
 	struct data_words w;
 	struct watch watch;
 	noh_copied c;

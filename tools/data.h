@@ -26,7 +26,7 @@ struct data_words {
 };
 
 struct data_verb {
-	const char *name, *usage, *about;    /* usage: the words after "noh NAME" */
+	const char *name;                    /* in verbs_table.c                  */
 	int         least, most;             /* plain words                       */
 	bool        json, lists;             /* which options it takes            */
 };

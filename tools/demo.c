@@ -458,13 +458,6 @@ int demo_main(int argc, char **argv)
 	static struct demo d = { .seconds = 60, .actors = 1000000 };
 	struct sigaction on = { .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND };
 
-	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		printf("usage: noh demo [--seconds N] [--actors N] [--workers N]\n\n"
-		       "A million actors at work: created, driven, checked, put to sleep, woken,\n"
-		       "with a table at the end. Takes about a minute (--seconds); Ctrl-C ends it\n"
-		       "early, with the table so far.\n");
-		return CLI_FINE;
-	}
 	int rc = parse(&d, argc, argv);
 	if (rc != CLI_FINE)
 		return rc;

@@ -7,11 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-static const struct data_verb verb = {
-	"inspect", "DIR [ADDRESS] [--list [--type T] [--limit N]] [--json]",
-	"What a data directory holds: in numbers, or of one actor all that is stored, with what the\n"
-	"journal has beyond the image. Changes nothing; works beside a running box.\n",
-	1, 2, true, true };
+static const struct data_verb verb = { "inspect", 1, 2, true, true };
 
 /* ── in numbers ── */
 

@@ -15,18 +15,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static int help(void)
+void serve_help_more(void)
 {
-	printf("usage: noh serve [options]\n\n"
-	       "Counters and inventory for every Redis client: INCR, GET, SET, INV.RESERVE ... An answer means that it is\n"
-	       "on disk. redis-cli -p 7411 is enough to try it; for HTTP, curl http://localhost:5012/readyz.\n\n");
+	putchar('\n');
 	settings_print_help();
 	printf("\nEvery option is a setting of the configuration file and of the environment, too: noh config show.\n"
 	       "Signals: SIGTERM, Ctrl-C finish what was begun and stop; a second one ends at once; SIGHUP reads settings\n"
-	       "and users again.\n"
-	       "Exit code: 0 stopped, 1 failure, 2 wrong usage or settings, 75 try again later (directory in use, disk\n"
-	       "full, no memory).\n");
-	return CLI_FINE;
+	       "and users again.\n");
 }
 
 static bool is_volatile(const struct server *s)
@@ -329,10 +324,6 @@ int serve_main(int argc, char **argv)
 	s.began_ns = cli_now_ns();
 	settings_init(&s.settings, config_say, "serve");
 	while (s.settings.errors == 0 && cli_next(&args)) {
-		if (args.name && strcmp(args.name, "help") == 0) {
-			settings_free(&s.settings);
-			return help();
-		}
 		if (!args.name)
 			settings_wrong(&s.settings, "one word too many: \"%.60s\"; options begin with --", args.value);
 		else if (!settings_flag(&s.settings, &args))

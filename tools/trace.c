@@ -4,36 +4,13 @@
 #include "tools/client.h"
 #include "tools/config.h"
 #include "tools/settings.h"
+#include "tools/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int help(void)
-{
-	printf("usage: noh trace show TRACE_ID [options]\n"
-	       "       noh trace list [options]\n\n"
-	       "Where a request was and for how long: one line for every message on its way to an actor and through its\n"
-	       "turn, each below the one it came from. show takes the trace id (32 hex digits) that a client sent in its\n"
-	       "traceparent, or that list tells: those that took longest, of what clients traced and of one in trace.sample\n"
-	       "requests besides. The last thousand or so spans of every worker are remembered, until the server ends.\n\n"
-	       "  received   when it came, counted from the first       waited   in the mailbox, until its turn\n"
-	       "  turn       in the actor's code                        disk     from there until it is on disk\n"
-	       "  answer     from received until the answer left        -        it has not come to that, or not yet\n\n"
-	       "  --json            as JSON\n"
-	       "  --limit N         list: at most so many (20)\n"
-	       "  --data DIR        the server with this data directory: by its socket http.sock\n"
-	       "  --socket PATH     another socket\n"
-	       "  --url URL         http://host:port\n"
-	       "  --token-file FILE whose first line is your token; or NOH_TOKEN in the environment. Role: developer\n\n"
-	       "Example\n"
-	       "  curl -H 'traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' ...\n"
-	       "  noh trace show 4bf92f3577b34da6a3ce929d0e0e4736\n\n"
-	       "Exit code: 0 shown, 1 failure, 2 wrong usage, 3 nothing is remembered of it, 75 the server is not there.\n");
-	return CLI_FINE;
-}
 
 struct asked {
 	struct settings settings;
@@ -217,7 +194,7 @@ int trace_main(int argc, char **argv)
 	if (read_words(&a, argc, argv))
 		code = ask(&a);
 	else if (a.help)
-		code = help();
+		code = verb_help("trace");
 	settings_free(&a.settings);
 	return code;
 }

@@ -17,21 +17,6 @@ struct words {
 	char        path[4200];          /* the accounts file */
 };
 
-static int help(void)
-{
-	printf("usage: noh user add NAME [--role user|developer|admin] [--data DIR]\n"
-	       "       noh user list [--json] [--data DIR]\n"
-	       "       noh user revoke NAME [--data DIR]\n\n"
-	       "add     prints the user's token, once: only its SHA-256 is kept. Each role may do what those before it\n"
-	       "        may. From the first user on, nobody uses the server without a token.\n"
-	       "list    names, roles, and since when\n"
-	       "revoke  ends a user's access\n\n"
-	       "The accounts are in the file users of the data directory (--users-file PATH for another one). A running\n"
-	       "server takes the change over by itself.\n\n"
-	       "Exit code: 0 fine, 1 failure, 2 wrong usage, 3 no such user.\n");
-	return CLI_FINE;
-}
-
 static int failed(const struct words *w, const char *why)
 {
 	fprintf(stderr, "noh user %s: %s\n", w->verb, why);
@@ -172,9 +157,6 @@ int user_main(int argc, char **argv)
 	char full[32];
 	int code = CLI_USAGE;
 
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-			return help();
 	for (unsigned i = 0; i < 3; i++) {
 		if (strcmp(verbs[i], w.verb) != 0)
 			continue;

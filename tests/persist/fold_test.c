@@ -436,7 +436,7 @@ static void dead_letters_are_listed_oldest_first(void)
 	commit(1);
 	begin("r:1", 1); dead("r:1", 7, "poison", "bad"); dead("r:1", 7, "poison", "worse"); in_frame(2);
 	commit(2);
-	EXPECT_EQ(db_dead(kit.db, one_dead, &l), NOH_OK);
+	EXPECT_EQ(db_dead(kit.db, 0, 0, one_dead, &l), NOH_OK);
 	EXPECT(strcmp(l.text, "7 r:1 poison bad,7 r:1 poison worse,9 r:2 expired late,") == 0);
 	EXPECT(verified());
 	finish();

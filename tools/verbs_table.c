@@ -1,0 +1,267 @@
+/* tools/verbs_table.c - the verbs, in the order of the overview. */
+#include "bench/bench.h"
+#include "tools/ask.h"
+#include "tools/cli.h"
+#include "tools/config.h"
+#include "tools/data.h"
+#include "tools/demo.h"
+#include "tools/doctor.h"
+#include "tools/serve.h"
+#include "tools/settings.h"
+#include "tools/sim.h"
+#include "tools/top.h"
+#include "tools/trace.h"
+#include "tools/user.h"
+#include "tools/verbs.h"
+
+#include <string.h>
+
+const struct verb_option verbs_remote[] = {
+	{ "url", "URL", "the server, http://HOST:PORT; without it: its Unix socket (environment: NOH_URL)" },
+	{ "socket", "PATH", "its Unix socket, if not the one its settings name" },
+	{ "data", "DIR", "its data directory: tells where the socket is" },
+	{ "config", "FILE", "its configuration file: tells where the data directory is" },
+	{ "token-file", "FILE", "a file with your token (environment: NOH_TOKEN_FILE, or the token in NOH_TOKEN)" },
+	{ "token", "TOKEN", "the token itself; others on this machine may see it" },
+	{ "timeout", "TIME", "how long to wait for the answer; 30s" },
+	{ "json", NULL, "the server's answer as it is, for programs" },
+	{ "no-color", NULL, "plain text on a terminal, too (environment: NO_COLOR)" },
+	{ NULL, NULL, NULL },
+};
+
+#define OPTIONS(...) (const struct verb_option[]){ __VA_ARGS__, { NULL, NULL, NULL } }
+#define ACTIONS(...) (const struct verb_action[]){ __VA_ARGS__, { NULL, NULL, NULL } }
+#define JSON { "json", NULL, "for programs" }
+#define DATA { "data", "DIR", "the data directory" }
+#define IDEM { "idem", "KEY", "idempotency key: sent again with it, it takes effect once, and is answered as before" }
+#define TEST_EXITS "0 fine, 1 failure, 2 wrong usage"
+
+#define MESSAGE_TEXT \
+	"MESSAGE is the type's own message: JSON ('{\"by\": 5}'), or NAME=VALUE words (by=5), or - to read JSON from\n" \
+	"stdin, or nothing. What the built-in types understand:\n\n" \
+	"  counter:ID     incr by=N   get   set value=N\n" \
+	"  inventory:SKU  restock n=N   reserve n=N ttl_ms=MS   commit reservation=R\n" \
+	"                 release reservation=R   get"
+
+const struct verb verbs[] = {
+	/* ── serve ── */
+	{ .group = "Serve", .name = "serve", .about = "counters, inventory and actors for Redis clients and over HTTP",
+	  .main = serve_main, .words = "[options]", .settings = true,
+	  .text = "Runs the server in this terminal until Ctrl-C. An answer means that it is on disk. Ask it with redis-cli -p 7411,\n"
+		  "with curl (http://localhost:5012/readyz), or with the other verbs: they find it by its data directory.",
+	  .examples = "  noh serve\n"
+		      "  noh serve --data /var/lib/noh --memory 4GiB",
+	  .exits = "0 stopped, 1 failure, 2 wrong usage or settings, 75 try again later (directory in use, disk full, no memory)",
+	  .more = serve_help_more },
+	{ .name = "user", .about = "who may use it: add, list, revoke", .main = user_main, .words = "add|list|revoke",
+	  .actions = ACTIONS({ "add", "NAME [--role ROLE]", "prints the user's token, once: only its SHA-256 is kept" },
+			     { "list", "[--json]", "names, roles, and since when" },
+			     { "revoke", "NAME", "ends a user's access" }),
+	  .options = OPTIONS({ "role", "ROLE", "user, developer or admin: each may do what those before it may; user" }, JSON, DATA,
+			     { "users-file", "PATH", "the accounts, if not in the data directory" }),
+	  .text = "From the first user on, nobody uses the server without a token. The accounts are in the file users of the\n"
+		  "data directory. A running server takes a change over by itself.",
+	  .examples = "  noh user add alice --role developer\n"
+		      "  noh user list",
+	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such user" },
+	{ .name = "config", .about = "its settings: show, check, reload", .main = config_main, .words = "show|check|reload|doc", .settings = true,
+	  .actions = ACTIONS({ "show", "[--json] [options]", "every setting: its value and where it comes from; can be saved and used as a file" },
+			     { "check", "[FILE | options]", "say what is wrong, line by line, without starting anything" },
+			     { "reload", "[--json] [options]", "a running server reads settings and users again: what changed, what needs a restart" },
+			     { "doc", "", "docs/configuration.md, as this program would write it" }),
+	  .options = OPTIONS(JSON),
+	  .text = "A value comes from the strongest of: default < configuration file < environment < flag. All but doc take every\n"
+		  "option of noh serve. check reads one FILE, or all that noh serve would go by: file (--config), environment, options,\n"
+		  "users. reload finds the server by its Unix socket for HTTP, which --data (or --http-unix) names.",
+	  .examples = "  noh config show > noh.conf\n"
+		      "  noh config check --config /etc/noh/noh.conf && noh config reload",
+	  .exits = "0 fine, 1 there are errors (and nothing was changed), 2 wrong usage, 75 no server answers" },
+	{ .name = "doctor", .about = "is everything as it should be? one line per check, with what to do", .main = doctor_main,
+	  .words = "[--json] [options of noh serve]", .settings = true,
+	  .options = OPTIONS(JSON, { "quiet", NULL, "only what is not ok" },
+			     { "no-color", NULL, "plain text on a terminal, too (environment: NO_COLOR)" }),
+	  .text = "Looks at the configuration, the data directory, the limits of this account, the kernel, and the server if it\n"
+		  "runs; changes nothing. Give it the options you give to noh serve, and run it as the same user.",
+	  .examples = "  noh doctor\n"
+		      "  noh doctor --config /etc/noh/noh.conf --quiet",
+	  .exits = "0 nothing failed (warnings are fine), 1 at least one check failed, 2 wrong usage" },
+
+	/* ── ask ── */
+	{ .group = "Ask a running server", .name = "invoke", .about = "send a message to an actor and print its answer",
+	  .main = invoke_main, .words = "TYPE:ID KIND [MESSAGE]", .remote = true, .options = OPTIONS(IDEM),
+	  .text = "An address needs no creation: the first message brings the actor to life. " "KIND is the name of the message.\n"
+		  MESSAGE_TEXT,
+	  .examples = "  noh invoke counter:hits incr by=5\n"
+		      "  noh invoke inventory:shoes restock n=10\n"
+		      "  noh invoke inventory:shoes reserve n=2 --idem order-77     prints the reservation's number\n"
+		      "  noh invoke inventory:shoes commit reservation=1\n"
+		      "  noh invoke inventory:shoes get" },
+	{ .name = "send", .about = "send a message to an actor without waiting for its answer", .main = send_main,
+	  .words = "TYPE:ID KIND [MESSAGE]", .remote = true,
+	  .options = OPTIONS(IDEM, { "delay", "TIME", "it arrives so much later, once, also after a crash" }),
+	  .text = "It is accepted when this returns, and will be handled. " MESSAGE_TEXT,
+	  .examples = "  noh send counter:hits incr by=1\n"
+		      "  noh send counter:hits incr by=1 --delay 10m\n"
+		      "  echo '{\"by\": 1}' | noh send counter:hits incr -" },
+	{ .name = "status", .about = "one actor: active or not, its mailbox, its last message", .main = status_main,
+	  .words = "TYPE:ID", .remote = true, .text = "Never activates it.",
+	  .examples = "  noh status counter:hits\n"
+		      "  noh status counter:hits --json" },
+	{ .name = "list", .about = "actors, active or stored", .main = list_main, .words = "[--type TYPE] [--all]", .remote = true,
+	  .options = OPTIONS({ "type", "TYPE", "of this type only" }, { "all", NULL, "the stored ones as well" },
+			     { "limit", "N", "how many, at most 1000; 100" }, { "cursor", "CURSOR", "go on where the last list ended" }),
+	  .text = "Needs the role developer. If there are more, the last line says how to go on.",
+	  .examples = "  noh list\n"
+		      "  noh list --type counter --all --limit 1000" },
+	{ .name = "activate", .about = "bring an actor to life", .main = activate_main, .words = "TYPE:ID", .remote = true,
+	  .text = "Needs the role developer. Not necessary before a message: that does it as well.",
+	  .examples = "  noh activate counter:hits" },
+	{ .name = "deactivate", .about = "send an actor back to storage", .main = deactivate_main, .words = "TYPE:ID [--force]",
+	  .remote = true, .options = OPTIONS({ "force", NULL, "at once: what waits in its mailbox is not handled first" }),
+	  .text = "Needs the role developer. Nothing durable is lost, also with --force.",
+	  .examples = "  noh deactivate counter:hits",
+	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 it was not active, 4 no answer in time, 75 try again later" },
+	{ .name = "pool", .about = "the node: capacity, actors, health", .main = pool_main, .words = "", .remote = true,
+	  .text = "Needs the role admin.", .examples = "  noh pool\n  noh pool --json" },
+	{ .name = "top", .about = "live: workers, types, latencies, the disk", .main = top_main, .words = "[--once]", .remote = true,
+	  .options = OPTIONS({ "every", "TIME", "between two looks; 1s" }, { "once", NULL, "one look at what happened during that time, and end" }),
+	  .text = "A screen that is drawn anew every second: per worker turns per second, how busy it is, and steals; per type\n"
+		  "actors, messages per second, the latency of half and of 99 % of the turns, and waiting messages; how far the disk is\n"
+		  "behind. q ends it. Needs the role of /metrics.",
+	  .examples = "  noh top\n"
+		      "  noh top --once --json" },
+	{ .name = "trace", .about = "where a request was, and how long: show, list", .main = trace_main, .words = "show|list", .settings = true,
+	  .actions = ACTIONS({ "show", "TRACE_ID", "one trace: 32 hex digits, as a client sent them in its traceparent, or as list tells" },
+			     { "list", "[--limit N]", "those that took longest, of what clients traced and of one in trace.sample besides" }),
+	  .options = OPTIONS(JSON, { "limit", "N", "list: at most so many; 20" },
+			     { "socket", "PATH", "its Unix socket, if not the one its settings name" },
+			     { "url", "URL", "the server, http://HOST:PORT" },
+			     { "token-file", "FILE", "whose first line is your token; or NOH_TOKEN in the environment. Role: developer" }),
+	  .text = "Where a request was and for how long: one line for every message on its way to an actor and through its turn,\n"
+		  "each below the one it came from. The last thousand or so spans of every worker are remembered, until the server\n"
+		  "ends.\n\n"
+		  "  received   when it came, counted from the first       waited   in the mailbox, until its turn\n"
+		  "  turn       in the actor's code                        disk     from there until it is on disk\n"
+		  "  answer     from received until the answer left        -        it has not come to that, or not yet",
+	  .examples = "  curl -H 'traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' ...\n"
+		      "  noh trace show 4bf92f3577b34da6a3ce929d0e0e4736",
+	  .exits = "0 shown, 1 failure, 2 wrong usage, 3 nothing is remembered of it, 75 the server is not there" },
+	{ .name = "schedule", .about = "durable timers: list, cancel", .main = schedule_main, .words = "list|cancel", .remote = true,
+	  .actions = ACTIONS({ "list", "[--type TYPE | --actor TYPE:ID]", "what is due, the soonest first" },
+			     { "cancel", "TYPE:ID KIND", "takes one timer of an actor away, on disk when this returns" }),
+	  .options = OPTIONS({ "type", "TYPE", "of actors of this type only" }, { "actor", "TYPE:ID", "of this actor only" },
+			     { "limit", "N", "how many, at most 1000; 100" }, { "cursor", "CURSOR", "go on where the last list ended" }),
+	  .text = "Needs the role developer; cancel needs admin. An actor may count on its timers: know what you cancel.",
+	  .examples = "  noh schedule list --type inventory\n"
+		      "  noh schedule cancel inventory:shoes expire",
+	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such timer, 4 no answer in time, 75 try again later" },
+	{ .name = "dead", .about = "messages that were set aside: list, show, redrive, purge", .main = dead_main,
+	  .words = "list|show|redrive|purge", .remote = true,
+	  .actions = ACTIONS({ "list", "[--actor TYPE:ID]", "the oldest first: number, when, actor, kind, why" },
+			     { "show", "ID", "one of them, with its body" },
+			     { "redrive", "ID... | --all", "back to its actor: exactly once, however often you ask" },
+			     { "purge", "ID... | --all", "forget them for good" }),
+	  .options = OPTIONS({ "actor", "TYPE:ID", "for this actor only" }, { "limit", "N", "how many, at most 1000; 100" },
+			     { "cursor", "CURSOR", "go on where the last list ended" }, { "all", NULL, "all of them (of --actor, if given)" },
+			     { "yes", NULL, "with purge --all: do not ask" }),
+	  .text = "A message that was being handled each time the process ended (three times) is set aside with everything it\n"
+		  "was. Mend the actor's code, then redrive it. list and show need the role developer, the others admin.",
+	  .examples = "  noh dead list\n"
+		      "  noh dead show 1794834000123-7\n"
+		      "  noh dead redrive 1794834000123-7",
+	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such message, 4 no answer in time, 75 try again later" },
+
+	/* ── care ── */
+	{ .group = "Care for a data directory", .name = "inspect", .about = "what it holds, or one actor of it", .main = inspect_main,
+	  .words = "DIR [ADDRESS] [--list [--type T] [--limit N]] [--json]",
+	  .options = OPTIONS({ "list", NULL, "addresses, one per line; with --json a list" }, { "type", "T", "of this type only" },
+			     { "limit", "N", "at most N of them" }, JSON),
+	  .text = "What a data directory holds: in numbers, or of one actor all that is stored, with what the\n"
+		  "journal has beyond the image. Changes nothing; works beside a running box.",
+	  .examples = "  noh inspect noh-data\n  noh inspect noh-data counter:hits",
+	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such actor" },
+	{ .name = "verify", .about = "read every byte: is all well?", .main = verify_main, .words = "DIR [--json]", .options = OPTIONS(JSON),
+	  .text = "Reads every byte of a data directory, also beside a running box: checksums, the journal's\n"
+		  "chain, and whether journal and image fit together. A line for each finding. A torn tail is\n"
+		  "fine.",
+	  .examples = "  noh verify noh-data", .exits = "0 fine, 1 failure or findings, 2 wrong usage" },
+	{ .name = "check", .about = "which types and versions are stored; can they be opened?", .main = check_main,
+	  .words = "DIR [--json]", .options = OPTIONS(JSON),
+	  .text = "Which types and versions are stored, how many actors of each, and which migrations this\n"
+		  "program would need to open them. An embedder asks with his own types: noh_check in noh.h.",
+	  .examples = "  noh check noh-data", .exits = TEST_EXITS },
+	{ .name = "backup", .about = "copy it while its box runs", .main = backup_main, .words = "DIR DEST",
+	  .text = "Copies a data directory to DEST, which must not exist, also while a box runs on it. The copy\n"
+		  "is one instant and contains every answer given before the command. It is written to\n"
+		  "DEST.partial, synced, and renamed: a DEST that is there is whole.",
+	  .examples = "  noh backup noh-data /backup/noh-monday", .exits = TEST_EXITS },
+	{ .name = "restore", .about = "check a backup and copy it back", .main = restore_main, .words = "BACKUP DIR",
+	  .text = "Verifies BACKUP and copies it to DIR, which must not exist or be empty. DIR keeps the backup's\n"
+		  "id: it is in every file and ties them together. Nothing is overwritten.",
+	  .examples = "  noh restore /backup/noh-monday noh-data", .exits = TEST_EXITS },
+	{ .name = "compact", .about = "fold the journal and shrink the image; offline", .main = compact_main, .words = "DIR",
+	  .text = "Folds the journal into the image and writes the image anew, without free pages. No box may\n"
+		  "have DIR open. Needs room for a second image; interrupted, it has happened or not.",
+	  .examples = "  noh compact noh-data", .exits = TEST_EXITS },
+
+	/* ── try ── */
+	{ .group = "Try and measure", .name = "demo", .about = "one minute with a million actors, live", .main = demo_main,
+	  .words = "[--seconds N] [--actors N] [--workers N]",
+	  .options = OPTIONS({ "seconds", "N", "how long; 60" }, { "actors", "N", "how many; 1M" }, { "workers", "N", "threads; one per core" }),
+	  .text = "A million actors at work: created, driven, checked, put to sleep, woken,\n"
+		  "with a table at the end. Takes about a minute (--seconds); Ctrl-C ends it\n"
+		  "early, with the table so far.",
+	  .examples = "  noh demo --seconds 20", .exits = TEST_EXITS },
+	{ .name = "bench", .about = "from ping-pong to ten million actors, all verified", .main = bench_main,
+	  .words = "[NAME ...] [options]",
+	  .options = OPTIONS({ "workers", "N[,M...]", "worker threads, one run each" }, { "n", "N", "how much work" },
+			     { "reps", "R", "repetitions" }, { "rate", "R", "flood: intended messages/s" },
+			     { "dir", "DIR", "where durable-... put their data" }, { "seed", "S", "of all random choices" },
+			     { "smoke", NULL, "tiny sizes" }, JSON, { "raw", NULL, "one line per repetition" },
+			     { "plot", "FILE.svg", "draw instead" }, { "list", NULL, "the benchmarks" }),
+	  .text = "Runs the named benchmarks and checks every result exactly. noh bench load puts load on a server.",
+	  .examples = "  noh bench ping-pong big --workers 1,2 --reps 5", .exits = TEST_EXITS },
+	{ .name = "sim", .about = "whole boxes from seeds: crashes, power cuts, full disks; nothing may be lost", .main = sim_main,
+	  .words = "[--seed N] [--seeds K] [--minutes M] [--seconds S] [--loud] [--plants]",
+	  .options = OPTIONS({ "seed", "N", "the first one" }, { "seeds", "K", "how many" }, { "minutes", "M", "as many as that allows" },
+			     { "seconds", "S", "as many as that allows" }, { "loud", NULL, "what happens, step by step" },
+			     { "plants", NULL, "do planted bugs get found?" }),
+	  .text = "Runs whole boxes from seeds N, N+1, ...: one thread, a virtual clock, a disk that loses what was\n"
+		  "not synced, tears, fails and fills up, a process that is killed. Checks that nothing which was\n"
+		  "answered is lost, nothing happens twice, and everything ends. The same seed takes the same course.",
+	  .examples = "  noh sim --seed 42                  one seed\n"
+		      "  noh sim --seed 42 --loud           what happened in it, step by step\n"
+		      "  noh sim --seed 1 --minutes 5       as many as five minutes allow",
+	  .exits = TEST_EXITS },
+
+	/* ── help ── */
+	{ .group = "Help", .name = "help", .about = "this overview; noh help VERB for one verb", .main = help_main, .words = "[VERB | --man]",
+	  .options = OPTIONS({ "man", NULL, "the manual page noh(1), to be read by man -l" }),
+	  .text = "All there is to say about a verb is in its help.", .examples = "  noh help invoke\n  noh help --man | man -l -", .exits = TEST_EXITS },
+	{ .name = "completion", .about = "completes your words in the shell: bash, zsh, fish", .main = completion_main,
+	  .words = "bash|zsh|fish", .text = "Prints a script for your shell. It asks no server and knows every verb and option.",
+	  .examples = "  noh completion bash > ~/.local/share/bash-completion/completions/noh\n"
+		      "  noh completion zsh > \"${fpath[1]}/_noh\"\n"
+		      "  noh completion fish > ~/.config/fish/completions/noh.fish", .exits = TEST_EXITS },
+	{ .name = "version", .about = "print the version", .main = version_main, .words = "[--json]", .options = OPTIONS(JSON),
+	  .text = "Of this program, and of the interface it was built for.", .examples = "  noh version", .exits = TEST_EXITS },
+	{ .name = NULL },
+};
+
+const struct verb *verb_find(const char *name)
+{
+	for (const struct verb *v = verbs; v->name; v++)
+		if (strcmp(v->name, name) == 0)
+			return v;
+	return NULL;
+}
+
+const char *verb_nearest(const char *name)
+{
+	const char *names[64];
+	size_t n = 0;
+
+	for (const struct verb *v = verbs; v->name && n < 64; v++)
+		names[n++] = v->name;
+	return cli_nearest(name, names, n);
+}
