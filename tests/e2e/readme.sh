@@ -2,7 +2,7 @@
 # tests/e2e/readme.sh [prefix where noh is installed] - the blocks of README.md, as a reader copies them.
 #
 # Every ```console block is a session: lines with "$ " are run, and what they print must be what follows. The
-# ```c block is saved as counter.c. Only the port is another one: a free one instead of 7411. Without a prefix,
+# ```c block is saved as counter.c. Only the ports are others: free ones instead of 7411 and 5012. Without a prefix,
 # noh is installed into a temporary one. The last line: "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -29,7 +29,8 @@ cd "$tmp" || exit 1
 for ((try = 0; try < 20; try++)); do
 	port=$((20000 + RANDOM % 12000))
 	: > out
-	noh serve --data data --resp-port $port --http-port 0 > out 2> err < /dev/null &
+	http=$((port + 12000))
+	noh serve --data data --resp-port $port --http-port $http > out 2> err < /dev/null &
 	pid=$!
 	for ((i = 0; i < 200; i++)); do
 		grep -q 'ready in' out && break 2
@@ -44,7 +45,8 @@ done
 
 compare() {
 	[ -n "$command" ] || return
-	timeout 60 bash -c "${command//7411/$port}" > got 2>&1 < /dev/null
+	command=${command//7411/$port}
+	timeout 60 bash -c "${command//5012/$http}" > got 2>&1 < /dev/null
 	sed -i -e :a -e '/^\n*$/{$d;N;ba' -e '}' got    # redis-cli ends some answers with an empty line
 	if diff expected got > difference; then
 		passed=$((passed + 1))
