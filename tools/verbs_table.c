@@ -130,13 +130,10 @@ const struct verb verbs[] = {
 		  "behind. q ends it. Needs the role of /metrics.",
 	  .examples = "  noh top\n"
 		      "  noh top --once --json" },
-	{ .name = "trace", .about = "where a request was, and how long: show, list", .main = trace_main, .words = "show|list", .settings = true,
+	{ .name = "trace", .about = "where a request was, and how long: show, list", .main = trace_main, .words = "show|list", .remote = true,
 	  .actions = ACTIONS({ "show", "TRACE_ID", "one trace: 32 hex digits, as a client sent them in its traceparent, or as list tells" },
 			     { "list", "[--limit N]", "those that took longest, of what clients traced and of one in trace.sample besides" }),
-	  .options = OPTIONS(JSON, { "limit", "N", "list: at most so many; 20" },
-			     { "socket", "PATH", "its Unix socket, if not the one its settings name" },
-			     { "url", "URL", "the server, http://HOST:PORT" },
-			     { "token-file", "FILE", "whose first line is your token; or NOH_TOKEN in the environment. Role: developer" }),
+	  .options = OPTIONS({ "limit", "N", "list: at most so many; 20" }),
 	  .text = "Where a request was and for how long: one line for every message on its way to an actor and through its turn,\n"
 		  "each below the one it came from. The last thousand or so spans of every worker are remembered, until the server\n"
 		  "ends.\n\n"
@@ -145,7 +142,7 @@ const struct verb verbs[] = {
 		  "  answer     from received until the answer left        -        it has not come to that, or not yet",
 	  .examples = "  curl -H 'traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' ...\n"
 		      "  noh trace show 4bf92f3577b34da6a3ce929d0e0e4736",
-	  .exits = "0 shown, 1 failure, 2 wrong usage, 3 nothing is remembered of it, 75 the server is not there" },
+	  .exits = "0 shown, 1 failure, 2 wrong usage, 3 nothing is remembered of it, 4 no answer in time, 75 the server is not there" },
 	{ .name = "schedule", .about = "durable timers: list, cancel", .main = schedule_main, .words = "list|cancel", .remote = true,
 	  .actions = ACTIONS({ "list", "[--type TYPE | --actor TYPE:ID]", "what is due, the soonest first" },
 			     { "cancel", "TYPE:ID KIND", "takes one timer of an actor away, on disk when this returns" }),
