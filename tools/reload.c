@@ -1,61 +1,13 @@
 /* tools/reload.c - the client of POST /admin/config/reload, over the server's own Unix socket. */
 #include "tools/reload.h"
 
-#include <errno.h>
+#include "tools/client.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-enum { MOST = 1 << 18, PATIENCE_S = 65 };        /* the server gives up after 60 s */
-
-/* ── the wire ── */
-
-static int dial(const char *path)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	struct timeval patience = { .tv_sec = PATIENCE_S };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || strlen(path) >= sizeof at.sun_path) {
-		errno = fd < 0 ? errno : ENAMETOOLONG;
-	} else {
-		strcpy(at.sun_path, path);
-		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-		if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
-			return fd;
-	}
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-/* All of it, with a NUL; the server closes behind its answer. */
-static size_t exchange(int fd, const char *request, char *answer, size_t size)
-{
-	size_t len = 0;
-	ssize_t n = send(fd, request, strlen(request), MSG_NOSIGNAL);
-
-	while (n > 0 && len + 1 < size && (n = read(fd, answer + len, size - 1 - len)) > 0)
-		len += (size_t)n;
-	answer[len] = 0;
-	return len;
-}
-
-/* The status, and where the body begins; 0: that was no answer of HTTP, or not all of one. */
-static int status_of(const char *answer, size_t len, const char **body)
-{
-	const char *end = strstr(answer, "\r\n\r\n"), *length = strcasestr(answer, "\r\nContent-Length:");
-	int status = 0;
-
-	if (!end || !length || length > end || sscanf(answer, "HTTP/1.1 %3d ", &status) != 1)
-		return 0;
-	*body = end + 4;
-	return strtoul(length + strlen("\r\nContent-Length:"), NULL, 10) == len - (size_t)(*body - answer) ? status : 0;
-}
+enum { PATIENCE_MS = 65000 };                    /* the server gives up after 60 s */
 
 /* ── what came of it ── */
 
@@ -94,23 +46,18 @@ static int tell(char *body, bool good)
 	return good ? CLI_FINE : CLI_FAILED;
 }
 
-static int judge(char *answer, size_t len, bool json)
+static int judge(struct client_reply *r, bool json)
 {
-	const char *body = NULL;
-	int status = status_of(answer, len, &body);
+	bool told = r->status == 200 || r->status == 422;
 
-	if (status == 0) {
-		fprintf(stderr, "noh config reload: the server gave no whole answer; its log says what came of it\n");
-		return CLI_TEMPORARY;
+	if (told && json) {
+		fputs(r->body, stdout);
+		return r->status == 200 ? CLI_FINE : CLI_FAILED;
 	}
-	if (json && (status == 200 || status == 422)) {
-		fputs(body, stdout);
-		return status == 200 ? CLI_FINE : CLI_FAILED;
-	}
-	if (status == 200 || status == 422)
-		return tell((char *)(uintptr_t)body, status == 200);
-	fprintf(stderr, "noh config reload: the server says %d: %s\n", status, body);
-	return status == 503 || status == 504 ? CLI_TEMPORARY : CLI_FAILED;
+	if (told)
+		return tell(r->body, r->status == 200);
+	fprintf(stderr, "noh config reload: the server says %d: %s\n", r->status, r->body);
+	return r->status == 503 || r->status == 504 ? CLI_TEMPORARY : CLI_FAILED;
 }
 
 /* ── the verb ── */
@@ -122,9 +69,11 @@ static void say_nothing(void *user, bool wrong, const char *sentence)
 
 int reload_request(struct settings *s, bool json)
 {
-	char room[4200], request[256];
+	char room[4200], why[600];
+	struct client c = { .timeout_ms = PATIENCE_MS };
+	struct client_reply r;
 	const char *path;
-	int code, fd, error;
+	int code;
 
 	s->say = say_nothing;
 	(void)settings_load(s, environ);
@@ -134,19 +83,20 @@ int reload_request(struct settings *s, bool json)
 			"server SIGHUP instead\n");
 		return CLI_USAGE;
 	}
-	fd = dial(path);
-	error = errno;
-	if (fd < 0) {
-		fprintf(stderr, "noh config reload: no server answers at %s: %s; --data names its directory\n", path,
-			strerror(error));
-		return error == EACCES ? CLI_FAILED : CLI_TEMPORARY;
+	if (!client_set_unix(&c, path, why, sizeof why)) {
+		fprintf(stderr, "noh config reload: %s %s\n", path, why);
+		return CLI_USAGE;
 	}
-	snprintf(request, sizeof request, "POST /admin/config/reload HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\n"
-		 "Content-Length: 0\r\nConnection: close\r\n\r\n", json ? "application/json" : "text/plain");
-	char *answer = malloc(MOST);
+	enum client_result result = client_call(&c, "POST", "/admin/config/reload",
+						json ? "Accept: application/json\r\n" : "Accept: text/plain\r\n", NULL, 0, &r,
+						why, sizeof why);
 
-	code = answer ? judge(answer, exchange(fd, request, answer, MOST), json) : CLI_TEMPORARY;
-	free(answer);
-	close(fd);
+	if (result != CLIENT_OK) {
+		fprintf(stderr, "noh config reload: %s%s\n", why,
+			result == CLIENT_UNREACHABLE ? "" : "; its log says what came of it");
+		return CLI_TEMPORARY;
+	}
+	code = judge(&r, json);
+	client_reply_free(&r);
 	return code;
 }

@@ -200,7 +200,7 @@ def reload(*options):
 
 def case_reload():
     code, said = reload()
-    expect(code == 75 and "no server answers at data/http.sock" in said, "no server: %s" % said)
+    expect(code == 75 and "there is no server at data/http.sock" in said, "no server: %s" % said)
     write("c.conf", "[net]\nmax_args = 100\n")
     m = Manager("--config", "c.conf")
     expect(m.hears("READY=1"), "READY=1")
