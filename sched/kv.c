@@ -64,7 +64,7 @@ static int compare(const struct key *k, uint64_t head, const struct kv_node *n)
 
 	if (k->head != head)
 		return k->head < head ? -1 : 1;
-	c = memcmp(k->bytes, kv_key(n), k->len < n->klen ? k->len : n->klen);
+	c = k->len ? memcmp(k->bytes, kv_key(n), k->len < n->klen ? k->len : n->klen) : 0;
 	return c ? c : (k->len > n->klen) - (k->len < n->klen);
 }
 
