@@ -140,7 +140,8 @@ const struct verb verbs[] = {
 		  "  received   when it came, counted from the first       waited   in the mailbox, until its turn\n"
 		  "  turn       in the actor's code                        disk     from there until it is on disk\n"
 		  "  answer     from received until the answer left        -        it has not come to that, or not yet",
-	  .examples = "  curl -H 'traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' ...\n"
+	  .examples = "  noh trace list --limit 5\n"
+		      "  curl -H 'traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' ...\n"
 		      "  noh trace show 4bf92f3577b34da6a3ce929d0e0e4736",
 	  .exits = "0 shown, 1 failure, 2 wrong usage, 3 nothing is remembered of it, 4 no answer in time, 75 the server is not there" },
 	{ .name = "schedule", .about = "durable timers: list, cancel", .main = schedule_main, .words = "list|cancel", .remote = true,
