@@ -21,14 +21,19 @@ static void mark(char c)
 	pthread_mutex_unlock(&trace.lock);
 }
 
-static bool traced(const char *what)
+static bool traced_either(const char *what, const char *or)
 {
 	pthread_mutex_lock(&trace.lock);
-	bool same = strcmp(trace.text, what) == 0;
+	bool same = strcmp(trace.text, what) == 0 || strcmp(trace.text, or) == 0;
 	if (!same)
 		printf("  trace is %s, not %s\n", trace.text, what);
 	pthread_mutex_unlock(&trace.lock);
 	return same;
+}
+
+static bool traced(const char *what)
+{
+	return traced_either(what, what);
 }
 
 static int on_activate(noh_turn *t)
@@ -227,7 +232,8 @@ static void what_waits_is_handled_before_deactivation(void)
 	gate_open();
 	int rc = outcome(t);             /* the request that timed out may have done it first */
 	EXPECT(rc == NOH_OK || rc == NOH_ENOACTOR);
-	EXPECT(traced("AhmmmmmD"));
+	/* A request that comes while the first one is carried out is one for the next life, however short. */
+	EXPECT(traced_either("AhmmmmmD", "AhmmmmmDAD"));
 	EXPECT_EQ(get(box, "a:1", GET), 5);
 	end(box);
 }
