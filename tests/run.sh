@@ -105,6 +105,7 @@ unit_stage() {   # headline, make arguments...
 	shift
 	suite "make $*" run_make "$@"
 	close_stage
+	grep '^  AGAIN' "$log"
 }
 # What make test makes smaller for the sanitizers (test_size), in its full size.
 full_size_stages() {

@@ -3,6 +3,8 @@
 #
 # One line for each as it ends, with its seconds; shows all that a failing one said. The last line sums up:
 # "N passed, N failed". Exit 0 if none failed. A program that crashes, hangs or leaks counts as one failed test.
+# One whose expectations were not met (no sanitizer had anything to say) is run again at the end, by itself and with the same seed:
+# a time may have been too short beside three others. What it says then counts; a line beginning with AGAIN tells of it.
 #   UNIT_JOBS=1        how many at once; else two for each processor
 #   TEST_TIMEOUT=240   seconds for each
 #   SLOW=1             at the end, where the time went: the slowest programs and tests
@@ -13,7 +15,7 @@ jobs=${UNIT_JOBS:-$((2 * $(nproc 2>/dev/null || echo 1)))}
 TIMEFORMAT='%R %U %S'
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
+passed=0 failed=0 again=() alone=
 
 # What an exit status other than 0, 1 and 77 means, in words.
 ending() {
@@ -31,9 +33,9 @@ ending() {
 	esac
 }
 
-run() {   # number, program: in the background; leaves what it said, its times, and last its exit status
+run() {   # number, program, its seed or nothing: in the background; leaves what it said, its times, and last its exit status
 	local rc
-	{ time timeout -k 5 "$limit" "$2" > "$tmp/$1.said" 2>&1 < /dev/null; } 2> "$tmp/$1.time"
+	{ time timeout -k 5 "$limit" "$2" ${3:+"$3"} > "$tmp/$1.said" 2>&1 < /dev/null; } 2> "$tmp/$1.time"
 	rc=$?
 	echo "$rc $2" > "$tmp/$1.ending"
 	mv "$tmp/$1.ending" "$tmp/$1.end"
@@ -48,7 +50,12 @@ report() {   # number: a program that ended
 	printf '  TEST  %s, %s s\n' "$program" "$seconds"
 	printf '%s %s %s %s\n' "$seconds" "$user" "$sys" "$program" >> "$tmp/programs"
 	sed -n "s,^  time  ,${program##*/tests/}: ,p" "$said" >> "$tmp/tests"
-	if [ "$rc" -eq 77 ]; then
+	if [ "$rc" -eq 1 ] && [ "$bad" -gt 0 ] && [ -z "$alone" ] && ! grep -q 'Sanitizer\|runtime error' "$said"; then
+		sed 's/^/  | /' "$said"
+		printf '  AGAIN %s: %s\n' "$program" "$(grep -o '^  FAIL  .*' "$said" | cut -c9- | tr '\n' ';')"
+		again+=("$program" "$(grep -o -m 1 -e '--seed=[0-9]*' "$said")")
+		good=0 bad=0
+	elif [ "$rc" -eq 77 ]; then
 		grep -v '^  time  ' "$said" | sed 's/^/  /'
 	elif [ "$rc" -ne 0 ]; then
 		cat "$said"
@@ -86,6 +93,12 @@ for program; do
 done
 wait
 report_ended
+alone=1
+for ((i = 0; i < ${#again[@]}; i += 2)); do
+	number=$((number + 1)) running=1
+	run "$number" "${again[i]}" "${again[i + 1]}"
+	report_ended
+done
 if [ "${SLOW:-}" ]; then
 	echo "  seconds, of a processor's own and the kernel's: the slowest programs"
 	sort -rn "$tmp/programs" | head -n 20 | awk '{ printf "  %8.2f %8.2f %8.2f  %s\n", $1, $2, $3, $4 }'
