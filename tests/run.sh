@@ -5,7 +5,7 @@
 # all stages: a stage of unit tests counts its tests, any other stage one for each of its checks.
 #   T=mailbox   only the unit tests whose path has "mailbox", in the plain build
 #   SAN=thread  only the unit tests, in that build
-#   STAGE_SECONDS=600   a stage that takes longer has failed
+#   STAGE_SECONDS=1200  a stage that takes longer has failed
 set -u
 cd "$(dirname "$0")/.." || exit 1
 mode=${1:-test}
@@ -19,7 +19,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES V   # of the make that called us
 unset SAN
 case ${CC##*/} in gcc|cc) out=out/plain ;; *) out=out/plain-${CC##*/} ;; esac
 jobs=$(nproc 2>/dev/null || echo 2)
-limit=${STAGE_SECONDS:-600}
+limit=${STAGE_SECONDS:-1200}
 [ "$mode" = stress ] && limit=${STAGE_SECONDS:-3600}
 export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 ${TSAN_OPTIONS:-}"
 export UBSAN_OPTIONS="halt_on_error=1 print_stacktrace=1 ${UBSAN_OPTIONS:-}"
