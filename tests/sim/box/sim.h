@@ -237,6 +237,7 @@ void world_begin(uint64_t seed, const char *dir);
 void world_crash(void);
 void world_reopen(void);
 void world_faults(void);                 /* before a step */
+bool world_holds(void);                        /* answers, until what they tell is on disk */
 void world_end(void);                    /* clean stop, and everything is still there */
 
 /* steps.c */

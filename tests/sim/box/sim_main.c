@@ -115,7 +115,7 @@ static void drain(void)
 		shared->step = sim->step;
 		if (i % 32 == 0) {
 			world_faults();
-			if (model_quiet())
+			if (model_quiet() && !world_holds())     /* an answer nobody waits for any more waits, too */
 				break;
 			if (sim_now() - asked > ASK_AGAIN_NS) {
 				client_end_schedules();

@@ -446,6 +446,14 @@ void world_begin(uint64_t seed, const char *dir)
 	world_reopen();
 }
 
+bool world_holds(void)
+{
+	for (uint32_t i = 0; i < sim->workers; i++)
+		if (sim->box->sched.workers[i].gate.count)
+			return true;
+	return false;
+}
+
 static void check_idle(void)
 {
 	struct sched *s = &sim->box->sched;
