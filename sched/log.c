@@ -97,28 +97,30 @@ static void say(noh_turn *t, int level, const char *text)
 					.shard = t->worker ? (int)t->worker->fixed.index : -1 });
 }
 
-void turn_logf(noh_turn *t, int level, const char *format, ...)
+static void say_args(noh_turn *t, int level, const char *format, va_list args)
 {
 	char text[1024];
-	va_list args;
 
 	if (!wanted(t->sched, t->type, level))
 		return;
-	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
 	say(t, level, text);
+}
+
+void turn_logf(noh_turn *t, int level, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_args(t, level, format, args);
+	va_end(args);
 }
 
 void noh_log(noh_turn *t, int level, const char *format, ...)
 {
-	char text[1024];
 	va_list args;
 
-	if (!wanted(t->sched, t->type, level))
-		return;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	say_args(t, level, format, args);
 	va_end(args);
-	say(t, level, text);
 }

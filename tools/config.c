@@ -80,21 +80,28 @@ static void show_json(const struct settings *s)
 	printf("  ]\n}\n");
 }
 
-static int show_main(struct cli_args *args)
+/* --json, and every option of noh serve. */
+static void read_flags(struct settings *s, struct cli_args *args, bool *json)
 {
 	static const char *const own[] = { "json" };
+
+	while (s->errors == 0 && cli_next(args)) {
+		if (!args->name)
+			settings_wrong(s, "one word too many: \"%.60s\"", args->value);
+		else if (strcmp(args->name, "json") == 0)
+			*json = true;
+		else if (!settings_flag(s, args))
+			settings_unknown_flag(s, "config", args->name, own, 1);
+	}
+}
+
+static int show_main(struct cli_args *args)
+{
 	struct settings s;
 	bool json = false;
 
 	settings_init(&s, config_say, "config show");
-	while (s.errors == 0 && cli_next(args)) {
-		if (!args->name)
-			settings_wrong(&s, "one word too many: \"%.60s\"", args->value);
-		else if (strcmp(args->name, "json") == 0)
-			json = true;
-		else if (!settings_flag(&s, args))
-			settings_unknown_flag(&s, "config", args->name, own, 1);
-	}
+	read_flags(&s, args, &json);
 	bool good = s.errors == 0 && settings_load(&s, environ);
 
 	if (good)
@@ -187,20 +194,12 @@ static int check_main_of(struct cli_args *args)
 
 static int reload_main_of(struct cli_args *args)
 {
-	static const char *const own[] = { "json" };
 	struct settings s;
 	bool json = false;
 	int code = CLI_USAGE;
 
 	settings_init(&s, config_say, "config reload");
-	while (s.errors == 0 && cli_next(args)) {
-		if (!args->name)
-			settings_wrong(&s, "one word too many: \"%.60s\"", args->value);
-		else if (strcmp(args->name, "json") == 0)
-			json = true;
-		else if (!settings_flag(&s, args))
-			settings_unknown_flag(&s, "config", args->name, own, 1);
-	}
+	read_flags(&s, args, &json);
 	if (s.errors == 0)
 		code = reload_request(&s, json);
 	settings_free(&s);
