@@ -139,7 +139,7 @@ static int send(noh_turn *turn, const void *value, size_t len)
 		return noh_fail(turn, "an entry of what waits is damaged: nothing is changed");
 	memcpy(&e, value, sizeof e);
 	rc = noh_tell_to(turn, noh_id(turn), e.kind, (const uint8_t *)value + sizeof e, len - sizeof e);
-	if (rc == NOH_FULL || rc == NOH_ENOMEM || rc == NOH_ESTOPPED || rc >= 0)
+	if (rc == NOH_FULL || rc == NOH_ERATE || rc == NOH_ENOMEM || rc == NOH_ESTOPPED || rc >= 0)
 		return rc;
 	noh_log(turn, NOH_WARN, "a message of kind %u whose time has come cannot be sent, and is dropped: %s", e.kind,
 		noh_why());
@@ -170,7 +170,7 @@ static int due(noh_turn *turn)
 	}
 	if (rc == NOH_FULL && sent == 0)
 		return NOH_FULL;                         /* again when there is room */
-	if (rc == NOH_FULL)
+	if (rc == NOH_FULL || rc == NOH_ERATE)
 		not_before = now + AGAIN_MS;
 	else if (rc != NOH_OK)
 		return rc;

@@ -137,6 +137,13 @@ bool api_set_body(struct sched *s, struct msg *m, const struct outgoing *out)
 	return true;
 }
 
+int api_admit(struct port *p, struct cell *c)
+{
+	struct type *t = cell_type(p->sched, c);
+
+	return load_relaxed(&t->limits) & LIMIT_REFUSE ? limit_admit(p, c, t) : NOH_OK;
+}
+
 static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct outgoing *out)
 {
 	struct msg m = { .kind = out->kind, .reply = out->reply };
@@ -146,7 +153,9 @@ static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct 
 		return rc;
 	if (!api_set_body(p->sched, &m, out))
 		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", out->len);
-	rc = api_push(p, c, gen, &m);
+	rc = api_admit(p, c);
+	if (rc == NOH_OK)
+		rc = api_push(p, c, gen, &m);
 	if (rc != NOH_OK)
 		msg_free_body(&m);
 	return rc;

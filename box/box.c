@@ -199,7 +199,7 @@ static int check_type(const noh_type *t)
 		if ((t->kinds[i].flags & NOH_KIND_COALESCE) && !t->kinds[i].coalesce)
 			return error_set(NOH_EINVAL, "type %s: kind %u coalesces but has no coalesce()",
 					 t->name, i);
-	return check_topics(t);
+	return limit_check(t->name, &t->limits) == NOH_OK ? check_topics(t) : NOH_EINVAL;
 }
 
 static int batch_of_one(noh_turn *turn, const noh_msg *msg)
@@ -234,7 +234,7 @@ static void set_type(struct sched *s, struct type *t, const noh_type *pub)
 	t->sheds = pub->full_mode == NOH_DROP_OLDEST && t->durable;
 	t->storage = t->durable ? &s->disk : &s->storage;
 	t->pub.version = pub->version ? pub->version : 1;
-	t->odd = t->reads || t->windowed || disk;
+	t->odd_itself = t->reads || t->windowed || disk;
 	t->version_off = disk ? 16 : 0;          /* behind due and sequence */
 	t->state_off = t->version_off + (t->reads ? 8 : 0);
 	t->state_words = (pub->state_size + 7) / 8;
@@ -260,7 +260,12 @@ int noh_register(noh_box *box, const noh_type *pub)
 		return error_set(NOH_ENOMEM, "no memory for type %s", pub->name);
 	set_type(s, t, pub);
 	t->index = s->type_count;
-	t->short_capacity = pub->kinds || s->max_message < MSG_INLINE ? 0 : t->capacity;
+	t->short_itself = pub->kinds || s->max_message < MSG_INLINE ? 0 : t->capacity;
+	rc = limit_set(s, t, &pub->limits);
+	if (rc != NOH_OK) {
+		mem_free(t, sizeof *t);
+		return rc;
+	}
 	if (load_relaxed(&t->idle_ds) < load_relaxed(&s->min_idle_ds))
 		store_relaxed(&s->min_idle_ds, load_relaxed(&t->idle_ds));
 	s->types[s->type_count++] = t;
@@ -388,9 +393,9 @@ static uint64_t turns(struct sched *s)
 
 /* Everybody sleeps and nothing is on its way: with no sends from outside and no schedules firing,
  * only deadlines of asks can still start something. */
-static bool quiet(struct sched *s)
+static bool quiet(struct sched *s, bool network)
 {
-	if (load_seq_cst(&s->sleepers) != s->worker_count || (s->net.arg && !s->net.idle(s->net.arg)))
+	if (load_seq_cst(&s->sleepers) != s->worker_count || (network && s->net.arg && !s->net.idle(s->net.arg)))
 		return false;
 	for (uint32_t i = 0; i < s->worker_count; i++)
 		if (inbox_has(&s->workers[i].shared.inbox) || runq_length(&s->workers[i].runq) ||
@@ -400,22 +405,27 @@ static bool quiet(struct sched *s)
 	return true;
 }
 
+bool box_is_quiet(struct sched *s, bool network)
+{
+	uint64_t before = turns(s);
+
+	if (!quiet(s, network))
+		return false;
+	usleep(200);
+	return quiet(s, network) && turns(s) == before;
+}
+
 static bool wait_quiet(struct sched *s, uint64_t until_ns)
 {
 	while (clock_now_ns(&s->clock) < until_ns) {
-		uint64_t before = turns(s);
-
-		if (quiet(s)) {
-			usleep(200);
-			if (quiet(s) && turns(s) == before)
-				return true;
-		}
+		if (box_is_quiet(s, true))
+			return true;
 		usleep(200);
 	}
 	return false;
 }
 
-static void wait_for_ports(struct sched *s)
+void box_wait_for_ports(struct sched *s)
 {
 	for (uint32_t i = 0; i < OUTSIDE_PORTS; i++)
 		while (load_seq_cst(&s->outside[i].busy))
@@ -436,19 +446,21 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 		return error_set(NOH_ESTOPPED, "the box is not running");
 	box_net_stop(box);
 	store_seq_cst(&s->stopping, 1);
-	wait_for_ports(s);                       /* who came before the flag may finish */
+	box_wait_for_ports(s);                       /* who came before the flag may finish */
 	if (!box->stepped && wait_quiet(s, until)) {
 		store_seq_cst(&s->stopping, 2);
 		while (!(done = sched_actors(s) == 0) && clock_now_ns(&s->clock) < until) {
 			store_seq_cst(&s->sweep_next, 0);
 			sched_wake_all(s);
 			(void)wait_quiet(s, until);
+			if (sched_actors(s))
+				usleep(1000);            /* some rest until a token comes, or an answer */
 		}
 	}
 	box_errands_stop(box);                   /* what it waits for is answered as long as there are workers */
 	end_threads(box);
 	store_seq_cst(&box->phase, BOX_STOPPED);
-	wait_for_ports(s);                       /* and who looks, before what he looks at goes */
+	box_wait_for_ports(s);                       /* and who looks, before what he looks at goes */
 	left = sched_actors(s);
 	rc = box_disk_stop(box, done);
 	sched_discard(s);

@@ -59,6 +59,7 @@ struct noh_box {
 	bool           stepped;          /* tests: no threads, sched_pass by hand */
 	atomic_u32     phase;            /* enum box_phase */
 	uint64_t       opened_ns, opened_wall_ms, process_start_ms;
+	atomic_u64     drain_until_ns;   /* it is being drained, until then; 0: it is not */
 	atomic_u64     ready_ns;         /* noh_start is done; 0: not yet */
 	struct pulse { uint64_t passes, seen_ns; } *pulse;   /* by worker: noh_pulse; NULL: not asked yet */
 };
@@ -76,6 +77,10 @@ int box_open(noh_box **box, const noh_options *options, const struct box_seams *
 /* For tests and the simulator: everything of noh_start but the threads; the caller runs
  * sched_pass(&box->sched.workers[i]) himself, with sched_set_self around it. */
 int box_start_stepped(noh_box *box);
+
+/* box.c - for drain.c: everybody sleeps and nothing is on its way; network: no client waits, either. */
+bool box_is_quiet(struct sched *s, bool network);
+void box_wait_for_ports(struct sched *s);
 
 /* serve.c - the network. */
 void box_net_start(noh_box *box);                            /* types are known; before the threads */

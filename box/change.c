@@ -72,6 +72,47 @@ int noh_set_idle_timeout(noh_box *box, const char *type, uint32_t idle_timeout_m
 	return NOH_OK;
 }
 
+/* ── limits ── */
+
+int noh_set_limits(noh_box *box, const char *type, const noh_limits *limits)
+{
+	static const noh_limits none;
+	struct sched *s = &box->sched;
+	struct type *t = sched_find_type(s, type, strlen(type));
+	int rc;
+
+	if (!t)
+		return error_set(NOH_ENOTYPE, "there is no type %.64s", type);
+	limits = limits ? limits : &none;
+	rc = limit_check(t->name, limits);
+	if (rc != NOH_OK)
+		return rc;
+	return limit_set(s, t, limits);
+}
+
+static void show_rate(atomic_u64 *step_ns, atomic_u64 *span_ns, double *per_second, uint32_t *burst)
+{
+	uint64_t step = load_relaxed(step_ns);
+
+	*per_second = step ? 1e9 / (double)step : 0;
+	*burst = step ? (uint32_t)(load_relaxed(span_ns) / step) : 0;
+}
+
+int noh_get_limits(noh_box *box, const char *type, noh_limits *limits)
+{
+	struct type *t = sched_find_type(&box->sched, type, strlen(type));
+
+	memset(limits, 0, sizeof *limits);
+	if (!t)
+		return error_set(NOH_ENOTYPE, "there is no type %.64s", type);
+	show_rate(&t->limit.set.step_ns, &t->limit.set.span_ns, &limits->per_second, &limits->burst);
+	show_rate(&t->limit.set.actor_step_ns, &t->limit.set.actor_span_ns, &limits->actor_per_second,
+		  &limits->actor_burst);
+	limits->turns = load_relaxed(&t->limit.set.turns);
+	limits->over = load_relaxed(&t->limits) & LIMIT_REFUSE ? NOH_OVER_REFUSE : NOH_OVER_WAIT;
+	return NOH_OK;
+}
+
 /* ── the pulse ── */
 
 static struct pulse *first_pulse(struct sched *s, uint64_t now)

@@ -22,9 +22,13 @@ const struct metric metrics[] = {
 	  "Messages handled by a turn: ok (kept; a refusal is one, too) or failed (undone).", metric_processed },
 	{ "noh_messages_dropped_total", METRIC_COUNTER, "type, reason",
 	  "Messages that no turn has handled: full_oldest, full_newest (its sender was told), coalesced, forced, stop, "
-	  "quarantined; no_type for types that are not registered.", metric_dropped },
+	  "quarantined, rate (over its limits; its sender was told); no_type for types that are not registered.", metric_dropped },
 	{ "noh_mailbox_refusals_total", METRIC_COUNTER, "type",
 	  "Times a send found the mailbox full and was told so; where mailboxes block, most are tried again.", metric_refusals },
+	{ "noh_actors_resting", METRIC_GAUGE, "type, reason",
+	  "Actors that have messages and do not run because of their type's limits: rate (until a token comes), turns (until one "
+	  "of its turns is over).", metric_resting },
+	{ "noh_rests_total", METRIC_COUNTER, "type", "Times an actor rested until a token came.", metric_rests },
 	{ "noh_mailbox_depth", METRIC_GAUGE, "type", "Messages that wait, in all mailboxes together.", metric_depth },
 	{ "noh_mailbox_depth_max", METRIC_GAUGE, "type",
 	  "Messages in the deepest mailbox seen in the last 10 to 20 seconds; sampled, but a full one is always seen.",

@@ -164,6 +164,7 @@ void metric_dropped(struct scrape *m)
 		put_with(m, &l, "reason", "forced", SUM(m, g, dropped_forced));
 		put_with(m, &l, "reason", "stop", SUM(m, g, dropped_stop));
 		put_with(m, &l, "reason", "quarantined", SUM(m, g, quarantined));
+		put_with(m, &l, "reason", "rate", SUM(m, g, refused_rate));
 	}
 	label_add(&nobody, "type", "");          /* what the sender called it is never a label */
 	put_with(m, &nobody, "reason", "no_type", sched_sum(&m->box->sched, offsetof(struct port, no_type)));
@@ -203,6 +204,28 @@ void metric_capacity(struct scrape *m)
 		struct labels l = labels_of(m, g);
 
 		metric_number(m, l.text, m->box->sched.types[g]->capacity);
+	}
+}
+
+/* ── limits ── */
+
+static uint64_t rests(struct scrape *m, uint32_t g) { return SUM(m, g, rests); }
+void metric_rests(struct scrape *m) { each_group(m, rests); }
+
+void metric_resting(struct scrape *m)
+{
+	struct sched *s = &m->box->sched;
+
+	for (uint32_t g = 0; g < m->groups; g++) {
+		struct labels l = labels_of(m, g);
+		uint64_t ended = SUM(m, g, rests_ended), turns = 0;
+		uint32_t first, end;
+
+		members(m, g, &first, &end);
+		for (uint32_t t = first; t < end; t++)
+			turns += load_relaxed(&s->types[t]->limit.places.waiting);
+		put_with(m, &l, "reason", "rate", less(SUM(m, g, rests), ended));
+		put_with(m, &l, "reason", "turns", turns);
 	}
 }
 

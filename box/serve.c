@@ -94,14 +94,17 @@ static int deliver_message(struct worker *w, const struct named *who, bool more,
 {
 	struct port *p = &w->mine.port;
 	bool in_place = !more && (!sched_is_durable(w->fixed.sched) || durable_room(w));
+	bool limited = load_relaxed(&who->type->limits) & LIMIT_REFUSE;
 	struct cell *c;
 	uint32_t gen;
 	bool claimed;
 	int rc;
 
 	do {
-		claimed = in_place;
+		claimed = in_place && !limited;
 		rc = sched_resolve_named(p, who, &c, &gen, &claimed);
+		if (rc == NOH_OK && __builtin_expect(limited, 0))
+			rc = limit_admit(p, c, who->type);
 		if (rc != NOH_OK)
 			return rc;
 		if (claimed || (in_place && mailbox_claim(&c->mailbox, gen))) {
@@ -158,6 +161,9 @@ static int deliver(void *arg, uint32_t worker, struct arrival *a)
 	struct named who;
 	int rc;
 
+	if (__builtin_expect(load_relaxed(&box->drain_until_ns) != 0, 0))
+		return error_set(NOH_ESTOPPED, "the server is draining before it ends; nothing was changed: ask another one, or this "
+				 "one again when it is back");
 	rc = a->type ? NOH_OK : birth_name(&w->mine.port, a->address, a->address_len, &who);
 	if (rc != NOH_OK)
 		return rc;
@@ -459,19 +465,30 @@ int noh_set_listen_options(noh_box *box, const noh_listen_options *options)
 	return server_set_options(box->server, options);
 }
 
-/* Whole lines: a reader may rely on each one's end. */
-int noh_reloaded(noh_box *box, uint64_t request, bool ok, const char *findings)
+static int answer_request(noh_box *box, uint64_t request, bool ok, const char *text, size_t len)
 {
 	uint32_t owner = token_worker(request);
-	const char *end = strrchr(findings, '\n');
 	struct net *n;
 
 	if (!box->server || owner >= box->server->workers || !(request & TOKEN_NET))
-		return error_set(NOH_EINVAL, "noh_reloaded: nobody made this request");
+		return error_set(NOH_EINVAL, "nobody made this request");
 	n = load_acquire(&box->server->nets[owner]);
-	if (n && net_answer_late(n, request, 0, ok ? NOH_OK : NOH_REFUSED, findings, end ? (size_t)(end - findings) + 1 : 0))
+	if (n && net_answer_late(n, request, 0, ok ? NOH_OK : NOH_REFUSED, text, len))
 		park_wake(&box->sched.workers[owner].shared.park);
 	return NOH_OK;
+}
+
+/* Whole lines: a reader may rely on each one's end. */
+int noh_reloaded(noh_box *box, uint64_t request, bool ok, const char *findings)
+{
+	const char *end = strrchr(findings, '\n');
+
+	return answer_request(box, request, ok, findings, end ? (size_t)(end - findings) + 1 : 0);
+}
+
+int noh_drained(noh_box *box, uint64_t request, bool ok, const char *sentence)
+{
+	return answer_request(box, request, ok, sentence, strlen(sentence));
 }
 
 int noh_get_net_stats(noh_box *box, noh_net_stats *stats)

@@ -148,7 +148,12 @@ int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *out)
 		.activations = TYPE_SUM(s, t->index, activations),
 		.deactivations = TYPE_SUM(s, t->index, deactivations),
 		.restarts = TYPE_SUM(s, t->index, broken),
-		.quarantined = TYPE_SUM(s, t->index, quarantined) };
+		.quarantined = TYPE_SUM(s, t->index, quarantined),
+		.refused_rate = TYPE_SUM(s, t->index, refused_rate),
+		.waiting_turn = load_relaxed(&t->limit.places.waiting) };
+	ended = TYPE_SUM(s, t->index, rests_ended);
+	out->rests = TYPE_SUM(s, t->index, rests);
+	out->resting = out->rests > ended ? out->rests - ended : 0;
 	for (uint32_t r = 0; r < REPLAYS; r++)
 		out->replays += sum_types(s, t->index, offsetof(struct type_counts, replays) + r * sizeof(atomic_u64));
 	ended = out->handled + out->failed + out->coalesced + out->dropped_oldest + out->dropped_forced + out->dropped_stop;

@@ -172,6 +172,36 @@ static int make(struct sched *s, const noh_part *parts, size_t count, const noh_
 	return rc;
 }
 
+/* ── limits ── */
+
+/* A step holds other actors while it waits, so it never waits for a token: all of its parts have one now, or none is taken. */
+static int admit(struct port *p, struct step *x)
+{
+	struct cell *c;
+	uint32_t gen, i;
+	int rc = NOH_OK;
+
+	for (i = 0; i < x->count && rc == NOH_OK; i++) {
+		struct step_part *part = &x->parts[i];
+
+		if (!(load_relaxed(&part->type->limits) & (LIMIT_WAIT | LIMIT_REFUSE)))
+			continue;
+		rc = sched_resolve(p, part->address, part->address_len, &c, &gen);
+		if (rc == NOH_OK)
+			rc = limit_admit(p, c, part->type);
+	}
+	if (rc == NOH_OK)
+		return rc;
+	for (i--; i-- > 0; ) {
+		struct step_part *part = &x->parts[i];
+
+		if ((load_relaxed(&part->type->limits) & (LIMIT_WAIT | LIMIT_REFUSE)) &&
+		    sched_resolve(p, part->address, part->address_len, &c, &gen) == NOH_OK)
+			limit_unadmit(p, c, part->type);
+	}
+	return rc;
+}
+
 /* ── off it goes ── */
 
 int noh_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_call_options *o, noh_step_fn *done,
@@ -201,12 +231,13 @@ int api_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_c
 	step->user = user;
 	step->asked_by = asked_by;
 	p = api_port(box);
-	token = p ? pending_then(p, step_told, step) : 0;
+	rc = p ? admit(p, step) : NOH_ESTOPPED;
+	token = rc == NOH_OK ? pending_then(p, step_told, step) : 0;
 	if (!token) {
 		if (p)
 			sched_port_done(p);
 		mem_free(step, step->bytes);
-		return p ? error_set(NOH_ENOMEM, "no memory for another call") : NOH_ESTOPPED;
+		return rc == NOH_OK ? error_set(NOH_ENOMEM, "no memory for another call") : rc;
 	}
 	step->token = token;
 	step_start(p, step);             /* and it may be over already */

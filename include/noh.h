@@ -80,7 +80,8 @@ enum {
 	NOH_EINUSE = -21,      /* another box has the data directory open                        */
 	NOH_EVERSION = -22,    /* stored by another version, and no migration leads here         */
 	NOH_EIDEM = -23,       /* the idempotency key was used with another message              */
-	NOH_EPOISON = -24      /* the message crashed the box again and again; it was set aside  */
+	NOH_EPOISON = -24,     /* the message crashed the box again and again; it was set aside  */
+	NOH_ERATE = -28        /* over the limits of its type; nothing was sent, try again later */
 };
 
 NOH_API const char *noh_strerror(int code);   /* "mailbox full"; never NULL           */
@@ -149,6 +150,21 @@ NOH_API int noh_start(noh_box *box);
  * stored), end the threads. Blocks at most timeout_ms; whatever is left then is dropped and
  * counted, and NOH_ETIMEOUT is returned. A box that was stopped can only be closed. */
 NOH_API int noh_stop(noh_box *box, uint32_t timeout_ms);
+
+/* Before it stops: refuse new work from outside (NOH_ESTOPPED) and let no schedule fire, finish what waits, deactivate every
+ * actor, and have all of it on disk. Unlike noh_stop it leaves workers and network at work: clients are told why they are
+ * refused, and may see how far it is. progress (or NULL) is told some ten times a second, on the calling thread; anything but
+ * 0 ends it. Blocks at most timeout_ms. NOH_OK: nothing is left; NOH_ETIMEOUT: the sentence says what is; NOH_EEXISTS: it
+ * is being drained already. Then noh_stop: there is no way back. */
+typedef struct noh_drain_state {
+	bool     draining;
+	uint64_t actors;              /* still in memory                             */
+	uint64_t messages;            /* still to be handled                         */
+	uint32_t left_ms;             /* until its deadline                          */
+} noh_drain_state;
+typedef int noh_drain_fn(void *user, const noh_drain_state *state);
+NOH_API int noh_drain(noh_box *box, uint32_t timeout_ms, noh_drain_fn *progress, void *user);
+NOH_API int noh_get_drain(noh_box *box, noh_drain_state *state);   /* any thread; NOH_ESTOPPED */
 
 /* Change these two of its options while it runs; zero means what it means there. With less memory the coldest
  * actors go back to storage from now on; the journal and the workers' buffers stay as they were made. Threads:
@@ -244,6 +260,34 @@ typedef struct noh_topic {
 	uint32_t    kind;
 } noh_topic;
 
+/* Limits of a type. All zero: none, and then they cost nothing. Tokens are counted: one for each message of others that an
+ * actor handles; what a bucket holds at most is its burst, and it fills at its rate.
+ *
+ * per_second, burst              of all actors of the type together; burst 0: what comes in a second, at least 1 (and in any
+ *                                case what comes in 2 ms)
+ * actor_per_second, actor_burst  the same of each actor. Its bucket is full again when it comes back from storage
+ * turns                          of so many of its actors turns run at the same moment (a turn is on one worker, so more than
+ *                                there are workers is no limit); others wait, first come, first served
+ * over                           NOH_OVER_WAIT: a message without a token stays in the mailbox, and its actor rests until the
+ *                                token comes: so the mailbox may fill, and then its full mode counts. Those who came first
+ *                                go first. NOH_OVER_REFUSE: the send is NOH_ERATE (what is published on a channel: the actor
+ *                                does not get it), and noh_why says when to try again
+ * Answers, timers, activation, what noh_call reads beside the mailbox: none of these needs a token. Of kinds that coalesce,
+ * those that are handled do. A noh_step does not wait, however `over` is: it is NOH_ERATE if one of its actors has none, and
+ * it needs no place among the turns. Limits hold while the box stops, too: leave it the time. */
+enum { NOH_OVER_WAIT = 0, NOH_OVER_REFUSE = 1 };
+#define NOH_RATE_LEAST 0.001
+#define NOH_RATE_MOST 1e7
+#define NOH_BURST_MOST 1000000
+typedef struct noh_limits {
+	double   per_second;               /* 0 (no limit), or NOH_RATE_LEAST to NOH_RATE_MOST   */
+	uint32_t burst;                    /* at most NOH_BURST_MOST                             */
+	double   actor_per_second;
+	uint32_t actor_burst;
+	uint32_t turns;                    /* 0: no limit                                        */
+	int      over;
+} noh_limits;
+
 /* JSON: over HTTP a message comes as {"message_type": "incr", "message": {"by": 5}}, and its answer goes as an object.
  * A type whose bodies are not JSON themselves says with two hooks how one is made of the other. They run on any
  * thread, outside of turns, and know nothing of the actor; noh_json.h has what they need, any other library will do.
@@ -315,6 +359,8 @@ typedef struct noh_type {
 
 	int           (*from_json)(void *user, noh_json_message *message);   /* both may be NULL */
 	int           (*to_json)(void *user, noh_json_reply *reply);
+
+	noh_limits      limits;            /* of messages and turns                              */
 } noh_type;
 
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
@@ -323,6 +369,12 @@ NOH_API int noh_register(noh_box *box, const noh_type *type);
 /* Another idle time for a registered type, also while the box runs; 0 and NOH_NEVER as in noh_type. It counts
  * for actors that idle already. NOH_OK, NOH_ENOTYPE. Threads: any, one at a time. */
 NOH_API int noh_set_idle_timeout(noh_box *box, const char *type, uint32_t idle_timeout_ms);
+
+/* Other limits for a registered type, also while the box runs; NULL: none. Buckets are full then, and whoever rests by the
+ * old limits goes by the new ones. Looks at every actor in memory. NOH_OK, NOH_ENOTYPE, NOH_EINVAL, NOH_ENOMEM. Threads: any,
+ * one at a time. noh_get_limits: as they are in force, with the bursts filled in. */
+NOH_API int noh_set_limits(noh_box *box, const char *type, const noh_limits *limits);
+NOH_API int noh_get_limits(noh_box *box, const char *type, noh_limits *limits);
 
 /* The number of the message kind of this name; the type has a table of kinds. Any thread. NOH_ENOTYPE, NOH_EKIND. */
 NOH_API int noh_kind_number(noh_box *box, const char *type, const char *name);
@@ -744,6 +796,10 @@ typedef struct noh_type_stats {
 	uint64_t restarts;            /* activations that failed                     */
 	uint64_t quarantined;         /* messages set aside (NOH_EPOISON)            */
 	uint64_t replays;             /* idempotent calls answered without an effect */
+	uint64_t refused_rate;        /* sends that were NOH_ERATE                   */
+	uint64_t rests;               /* of actors, until a token came: how often    */
+	uint64_t resting;             /* actors that do now                          */
+	uint64_t waiting_turn;        /* actors that wait for one of the type's turns */
 } noh_type_stats;
 
 NOH_API int noh_get_stats(noh_box *box, noh_box_stats *stats);
@@ -964,6 +1020,9 @@ typedef struct noh_listen_options {
 	/* CONFIG RELOAD: somebody wants the program to read its settings again. A worker calls it: it must not
 	 * block. noh_reloaded answers, from any thread. NULL: the program has none.             */
 	void      (*on_reload)(void *user, uint64_t request);
+	/* DRAIN: the program is to drain the box within that time, and to end. A worker calls it: it must not block.
+	 * noh_drained answers, unless request is 0: then nobody waits. NULL: the program does not drain. */
+	void      (*on_drain)(void *user, uint64_t request, uint32_t deadline_ms);
 	const char *node_id;              /* what it calls itself, up to 63 bytes; NULL: the id of its data directory */
 	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell
 					     beside their own; kept                                 */
@@ -983,6 +1042,9 @@ NOH_API int noh_set_listen_options(noh_box *box, const noh_listen_options *optio
 /* What a reload came to: one line per finding, fields parted by tabs: "changed", "restart", each with name, old,
  * new, where; "warning", "error" with a sentence. ok: it happened (else nothing has changed). Never blocks. */
 NOH_API int noh_reloaded(noh_box *box, uint64_t request, bool ok, const char *findings);
+
+/* What a drain came to: nothing is left, or a sentence about what is. Before noh_stop. Never blocks. */
+NOH_API int noh_drained(noh_box *box, uint64_t request, bool ok, const char *sentence);
 
 /* Who may use it: any time, also while it runs; replaces those before. With none, everybody may do all. token is
  * the SHA-256 of the user's secret. A connection whose account is gone, or has another token now, is closed; one

@@ -93,7 +93,7 @@ bool out_failed(struct out *o, const struct reply_part *parts, uint32_t n, uint3
 
 /* By file: command_conn.c, _client.c, _command.c, _info.c, _config.c, _counter.c, _keys.c, _scan.c, _inventory.c,
  * _actor.c, _pubsub.c. */
-command_fn cmd_ping, cmd_echo, cmd_quit, cmd_reset, cmd_select, cmd_hello, cmd_auth, cmd_time, cmd_shutdown,
+command_fn cmd_ping, cmd_echo, cmd_quit, cmd_reset, cmd_select, cmd_hello, cmd_auth, cmd_time, cmd_shutdown, cmd_drain,
 	cmd_no_transactions;
 command_fn cmd_client_id, cmd_client_getname, cmd_client_setname, cmd_client_setinfo, cmd_client_info,
 	cmd_client_list, cmd_client_reply, cmd_client_no_evict, cmd_client_no_touch, cmd_client_kill,

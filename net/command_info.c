@@ -190,10 +190,11 @@ static void types(struct report *r)
 		if (!strpbrk(name, "\r\n") && call_type_stats(r->call, name, &s) == NOH_OK)
 			say(r, "type_%s:active=%" PRIu64 ",stored=%" PRIu64 ",accepted=%" PRIu64 ",processed=%" PRIu64 ",failed=%" PRIu64
 			    ",refused=%" PRIu64 ",dropped=%" PRIu64 ",coalesced=%" PRIu64 ",waiting=%" PRIu64 ",restarts=%" PRIu64
-			    ",quarantined=%" PRIu64 ",replays=%" PRIu64, name,
+			    ",quarantined=%" PRIu64 ",replays=%" PRIu64 ",refused_rate=%" PRIu64 ",rests=%" PRIu64 ",resting=%" PRIu64
+			    ",waiting_turn=%" PRIu64, name,
 			    s.activations > s.deactivations ? s.activations - s.deactivations : 0, s.existing, s.accepted,
 			    s.handled, s.failed, s.refused, s.dropped_oldest + s.dropped_forced + s.dropped_stop, s.coalesced,
-			    s.waiting, s.restarts, s.quarantined, s.replays);
+			    s.waiting, s.restarts, s.quarantined, s.replays, s.refused_rate, s.rests, s.resting, s.waiting_turn);
 }
 
 static const struct section {

@@ -77,6 +77,10 @@ void cmd_publish(struct call *c)
 
 	if (!name_ok(c, "channel's name", &c->argv[1]))
 		return;
+	if (net_draining(c->net)) {
+		out_status(call_out(c), NOH_ESTOPPED);
+		return;
+	}
 	heard = net_publish(c, &c->argv[1], &c->argv[2]);
 	if (net_personal(c, &c->argv[1], room, &r))
 		call_actors(c, &r, 1, format_published, (struct tag){ .a = heard });

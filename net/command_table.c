@@ -102,6 +102,10 @@ static const struct command table[] = {
 	    "Begin to count anew."),
 	ROW("config|set", cmd_config_set, -4, NOH_ADMIN, AD, SERVER, KEY_NONE, "name value [name value ...]", "OK",
 	    "O(1)", "Change a setting, until the server ends. Few can be changed while it runs."),
+	ROW("drain", cmd_drain, -1, NOH_ADMIN, AD, SERVER, KEY_NONE, "[DEADLINE milliseconds] [NOWAIT] | STATUS",
+	    "OK when nothing is left, or at once with NOWAIT; STATUS: map of draining, actors, messages, left_ms", "O(actors)",
+	    "Refuse new work, finish what waits, put every actor to storage, and end; 30 000 ms at most, unless DEADLINE says "
+	    "otherwise. Error if not all of it was done in time: DRAINTIMEOUT, with what is left. STATUS: how far it is."),
 	ROW("info", cmd_info, -1, NOH_USER, AL, SERVER, KEY_NONE, "[section ...]", "text", "O(1)",
 	    "The server in numbers: server, clients, memory, persistence, stats, replication, cpu, commandstats, "
 	    "keyspace, noh, types."),

@@ -22,6 +22,8 @@ static const char *not_ready(struct call *c)
 
 	if (load_relaxed(&c->net->server->stopping))
 		return "stopping";
+	if (net_draining(c->net))
+		return "draining";
 	if (noh_get_stats(call_box(c), &stats) != NOH_OK)
 		return "starting";
 	return stats.read_only ? "read-only: no space left on disk" : NULL;

@@ -26,6 +26,8 @@ const struct http_route http_routes[] = {
 	{ "/admin/dead/purge", "POST", NOH_ADMIN, true, rest_dead_purge, "PurgeDead" },
 	{ "/admin/schedule/list", "POST", NOH_DEVELOPER, true, rest_schedule_list, "ListSchedules" },
 	{ "/admin/schedule/cancel", "POST", NOH_ADMIN, true, rest_schedule_cancel, "CancelSchedule" },
+	{ "/admin/drain", "POST", NOH_ADMIN, true, rest_drain, "Drain" },
+	{ "/admin/drain/status", "POST", NOH_DEVELOPER, true, rest_drain_status, "GetDrain" },
 	{ .path = NULL },
 };
 

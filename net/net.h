@@ -115,6 +115,7 @@ struct server {
 	alignas(CACHE_LINE) atomic_u64 connections;   /* of all workers: for the limit              */
 	atomic_u64          next_id;
 	atomic_u32          stopping;
+	atomic_u32          draining;      /* it serves whoever looks, and refuses the rest         */
 	atomic_u32          changes;       /* counts: options or accounts are others                */
 	struct running      running;
 	char                node_id[64];   /* what it calls itself                                  */
@@ -321,6 +322,7 @@ bool server_is_guarded(struct server *s);            /* else everybody may do al
 void server_stats(struct server *s, noh_net_stats *stats);
 void server_unlisten(struct server *s, uint32_t worker);       /* this one has no network */
 void server_stop(struct server *s);                    /* nobody new, no new commands */
+void server_drain(struct server *s);                   /* it will end: what is refused is said to be for that */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
 
 /* ── change.c ── */

@@ -171,6 +171,9 @@ static const struct shape shapes[] = {
 	{ "CancelScheduleResponse",
 	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"message_type\",\"was_scheduled\"],\"properties\":{\"actor_address\":" ADDRESS
 	  ",\"message_type\":" STRING ",\"was_scheduled\":" BOOLEAN "}}" },
+	{ "DrainState",
+	  "{\"type\":\"object\",\"required\":[\"draining\",\"drained\",\"actors\",\"messages\",\"left_ms\"],\"properties\":{"
+	  "\"draining\":" BOOLEAN ",\"drained\":" BOOLEAN ",\"actors\":" COUNT ",\"messages\":" COUNT ",\"left_ms\":" COUNT "}}" },
 };
 
 static void put_problem_schema(noh_json_out *o)
@@ -258,7 +261,7 @@ static void put_responses(noh_json_out *o, const struct http_route *r, const str
 		put_response(o, "404", "There is no such type, or no such message", "Problem", true);
 	if (asks) {
 		put_response(o, "409", "A request with this Idempotency-Key is still running; or the actor refused", "Problem", true);
-		put_response(o, "429", "The actor's mailbox is full; see Retry-After", "Problem", true);
+		put_response(o, "429", "The actor's mailbox is full, or its type is over its limits; see Retry-After", "Problem", true);
 		put_response(o, "504", "No answer in time; it may still take effect", "Problem", true);
 	}
 	if (f == &rest_forms[FORM_DEAD_REDRIVE] || f == &rest_forms[FORM_DEAD_PURGE])

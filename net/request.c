@@ -434,6 +434,27 @@ bool call_reload(struct call *c, format_fn *format, struct tag tag)
 	return true;
 }
 
+bool call_drain(struct call *c, uint32_t deadline_ms, format_fn *format, struct tag tag)
+{
+	enum { SLACK_MS = 30000 };               /* the program tells when it is over */
+	const struct request patient = { .timeout_ms = deadline_ms + SLACK_MS };
+	const noh_listen_options *o = &c->net->server->o;
+	uint32_t number = 0;
+
+	if (!o->on_drain)
+		return false;
+	if (format) {
+		number = new_slot(c, &patient, 1, format, tag);
+		if (!number) {
+			no_memory(c);
+			return true;
+		}
+		slot_enqueue(c->net, c->conn, number);
+	}
+	o->on_drain(o->user, number ? slot_token(c->net, number) : 0, deadline_ms);
+	return true;
+}
+
 /* What was asked before goes first, also to the same actors. */
 void call_step(struct call *c, const struct request *requests, uint32_t count, format_fn *format, struct tag tag)
 {

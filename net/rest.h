@@ -4,7 +4,7 @@
  * rest_codec.c  messages and answers between JSON and the bytes of a type
  * rest_send.c   /actor/send, /actor/invoke             rest_life.c   /actor/activate, /actor/deactivate
  * rest_look.c   /actor/status, /actor/list             rest_pool.c   /actor/pool/status
- * rest_admin.c  /admin/dead/..., /admin/schedule/...: what operators do
+ * rest_admin.c  /admin/dead/..., /admin/schedule/...: what operators do             rest_drain.c  /admin/drain
  * openapi.c    /openapi.json
  *
  * Owns     nothing.   Threads  the worker of the connection.
@@ -19,7 +19,8 @@
 /* ── requests: rest_form.c ── */
 
 enum rest_form_id { FORM_SEND, FORM_INVOKE, FORM_ACTIVATE, FORM_DEACTIVATE, FORM_STATUS, FORM_LIST, FORM_POOL,
-		    FORM_DEAD_LIST, FORM_DEAD_SHOW, FORM_DEAD_REDRIVE, FORM_DEAD_PURGE, FORM_SCHEDULE_LIST, FORM_SCHEDULE_CANCEL, FORMS };
+		    FORM_DEAD_LIST, FORM_DEAD_SHOW, FORM_DEAD_REDRIVE, FORM_DEAD_PURGE, FORM_SCHEDULE_LIST, FORM_SCHEDULE_CANCEL,
+		    FORM_DRAIN, FORM_DRAIN_STATUS, FORMS };
 enum { REST_FIELDS_MAX = 4 };
 enum { SEND_ADDRESS, SEND_TYPE, SEND_MESSAGE, SEND_DELAY, INVOKE_TIMEOUT = SEND_DELAY };
 enum { LIFE_ADDRESS, LIFE_FORCE };
@@ -28,6 +29,7 @@ enum { DEAD_LIMIT, DEAD_CURSOR, DEAD_ADDRESS };
 enum { DEAD_ID };
 enum { SCHEDULE_LIMIT, SCHEDULE_CURSOR, SCHEDULE_ADDRESS, SCHEDULE_TYPE };
 enum { CANCEL_ADDRESS, CANCEL_KIND };
+enum { DRAIN_DEADLINE, DRAIN_WAIT };
 
 struct rest_form {
 	const char *path, *schema, *response;      /* "/actor/send", names of components                    */
@@ -86,6 +88,7 @@ void rest_problem(struct out *o, const struct reply_part *part, rest_write_fn *m
 void rest_problem_of(struct out *o, int code);      /* noh_why() tells */
 
 http_fn rest_send, rest_invoke, rest_activate, rest_deactivate, rest_status, rest_list, rest_pool, rest_openapi;
-http_fn rest_dead_list, rest_dead_show, rest_dead_redrive, rest_dead_purge, rest_schedule_list, rest_schedule_cancel;
+http_fn rest_dead_list, rest_dead_show, rest_dead_redrive, rest_dead_purge, rest_schedule_list, rest_schedule_cancel, rest_drain,
+	rest_drain_status;
 
 #endif

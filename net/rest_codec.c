@@ -8,6 +8,7 @@
 #include "core/utf8.h"
 #include "net/status.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ── messages ── */
@@ -203,19 +204,38 @@ static void write_problem(noh_json_out *o, const void *arg)
 	noh_json_close(o, '}');
 }
 
-/* Try again later, where that may help; and that it is the stored refusal. */
-static const char *problem_headers(const struct out *o, int http)
+/* "... try again in 2500 ms": what NOH_ERATE's sentence ends with. */
+static unsigned long long seconds_said(const struct reply_part *part)
 {
-	if (http == 429 || http == 503 || http == 507)
-		return "Retry-After: 1\r\n";
+	const char *at = part->len > 4 ? (const char *)part->body + part->len - 3 : NULL;
+	unsigned long long ms = 0, digit = 1;
+
+	if (!at || memcmp(at, " ms", 3) != 0)
+		return 1;
+	while (at > (const char *)part->body && at[-1] >= '0' && at[-1] <= '9' && digit <= 1000000000) {
+		ms += (unsigned long long)(*--at - '0') * digit;
+		digit *= 10;
+	}
+	return ms > 1000 ? (ms + 999) / 1000 : 1;
+}
+
+/* Try again later, where that may help; and that it is the stored refusal. */
+static const char *problem_headers(const struct out *o, int http, const struct reply_part *part, char *room, size_t size)
+{
+	if (http == 429 || http == 503 || http == 507) {
+		snprintf(room, size, "Retry-After: %llu\r\n", part->status == NOH_ERATE ? seconds_said(part) : 1);
+		return room;
+	}
 	return o->replayed ? "Idempotency-Replayed: true\r\n" : "";
 }
 
 void rest_problem(struct out *o, const struct reply_part *part, rest_write_fn *more, const void *arg)
 {
 	struct problem p = { status_of(part->status), part, more, arg };
+	char room[48];
 
-	rest_reply(o, p.status->http, "application/problem+json", problem_headers(o, p.status->http), write_problem, &p);
+	rest_reply(o, p.status->http, "application/problem+json", problem_headers(o, p.status->http, part, room, sizeof room),
+		   write_problem, &p);
 }
 
 void rest_problem_of(struct out *o, int code)

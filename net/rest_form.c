@@ -96,6 +96,16 @@ static const struct rest_field_text cancel_texts[] = {
 	[CANCEL_KIND] = { "Kind of the timer's message: a name of the actor's type, or its number", "\"expire\"" },
 };
 
+static const noh_json_field drain_fields[] = {
+	[DRAIN_DEADLINE] = { .name = "deadline_ms", .type = NOH_JSON_INT, .least = 1, .most = TIMEOUT_MOST_MS,
+			     .preset = TIMEOUT_PRESET_MS },
+	[DRAIN_WAIT] = { .name = "wait", .type = NOH_JSON_BOOL },
+};
+static const struct rest_field_text drain_texts[] = {
+	[DRAIN_DEADLINE] = { "How long it may take to finish what waits, in milliseconds", NULL },
+	[DRAIN_WAIT] = { "Answer when it is over, and not at once", NULL },
+};
+
 const struct rest_form rest_forms[FORMS] = {
 	[FORM_SEND] = { "/actor/send", "SendToActorRequest", "SendToActorResponse",
 			"Send a message to an actor; it is activated if need be", send_fields, send_texts, 4 },
@@ -121,6 +131,9 @@ const struct rest_form rest_forms[FORMS] = {
 				 "Durable timers, the soonest first", schedule_fields, schedule_texts, 4 },
 	[FORM_SCHEDULE_CANCEL] = { "/admin/schedule/cancel", "CancelScheduleRequest", "CancelScheduleResponse",
 				   "Take a timer away from an actor", cancel_fields, cancel_texts, 2 },
+	[FORM_DRAIN] = { "/admin/drain", "DrainRequest", "DrainState", "Refuse new work, finish what waits, and end", drain_fields,
+			 drain_texts, 2 },
+	[FORM_DRAIN_STATUS] = { "/admin/drain/status", "GetDrainRequest", "DrainState", "How far a drain is", NULL, NULL, 0 },
 };
 
 bool rest_read(struct call *c, const struct http_request *q, enum rest_form_id id, noh_json_got *got)

@@ -271,6 +271,16 @@ void server_unlisten(struct server *s, uint32_t worker)
 	close_one(&s->http, worker);
 }
 
+void server_drain(struct server *s)
+{
+	store_seq_cst(&s->draining, 1);
+}
+
+bool net_draining(struct net *n)
+{
+	return load_relaxed(&n->server->draining);
+}
+
 void server_stop(struct server *s)
 {
 	store_seq_cst(&s->stopping, 1);

@@ -127,6 +127,11 @@ uint64_t net_topics(struct net *n, bool pattern);             /* channels, or pa
  * has no settings to read, and nothing was written. */
 bool call_reload(struct call *c, format_fn *format, struct tag tag);
 
+/* DRAIN: calls on_drain; what noh_drained says is the one part that format is given. format NULL: nobody waits for it, and
+ * nothing is written. False: the program does not drain. */
+bool call_drain(struct call *c, uint32_t deadline_ms, format_fn *format, struct tag tag);
+bool net_draining(struct net *n);                             /* new work is refused                 */
+
 /* SHUTDOWN: calls on_shutdown. The reply may be lost with the connection, as clients expect. */
 void net_shutdown(struct net *n);
 

@@ -25,6 +25,7 @@ static const struct status rows[] = {
 	{ NOH_EVERSION, "VERSION", 500, "version", "the actor was stored by another version, and no migration leads here" },
 	{ NOH_EIDEM, "IDEMCONFLICT", 422, "idempotency_conflict", "the idempotency key was used with another message" },
 	{ NOH_EPOISON, "QUARANTINED", 422, "quarantined", "the message crashed the server again and again; it was set aside" },
+	{ NOH_ERATE, "RATE", 429, "over_rate", "over the limits of the actor's type; nothing was sent, try again later" },
 	{ NOH_EINVAL, "ERR", 422, "invalid", "an argument makes no sense; idempotency keys need a server with a data "
 					    "directory" },
 };

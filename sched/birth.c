@@ -141,7 +141,10 @@ int birth_make(struct port *p, const struct named *who, struct cell **cell)
 void birth_give(struct port *p, uint32_t number)
 {
 	struct cell *c = cell_at(p->sched, number);
+	atomic_u64 *buckets = load_relaxed(&p->sched->buckets);
 
+	if (__builtin_expect(buckets != NULL, 0) && load_relaxed(&buckets[number]))
+		store_relaxed(&buckets[number], 0);      /* the next one has a full one */
 	body_free(p, cell_type(p->sched, c), c->body);
 	c->body = NULL;
 	slab_give(&p->sched->cells, &p->cells, number);

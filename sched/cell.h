@@ -13,6 +13,7 @@
 #include "mailbox/mailbox.h"
 #include "noh.h"
 #include "sched/kv.h"
+#include "sched/limit.h"
 
 #include <assert.h>
 
@@ -87,6 +88,7 @@ struct ext {
 	uint32_t         room_batch;      /* how many of them to wake at a time           */
 	struct sysmsg   *joins, **joins_end;       /* steps that wait until it gets to them (step.h) */
 	uint64_t         weight;          /* bytes of it that are counted                 */
+	struct limit_rest limit;          /* of a type with limits                        */
 	bool             room_woken;      /* since the mailbox was last above half        */
 	bool             forced;          /* deactivate: what waits is dropped            */
 	bool             erased;          /* nothing is kept, unless it has changed since  */

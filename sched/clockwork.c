@@ -124,6 +124,14 @@ static void fire(struct port *p, uint64_t a, uint64_t b)
 		pending_expired(p, a);
 	} else if (b & WHEEL_DORMANT) {
 		wake_dormant(p, (struct dormant *)(uintptr_t)a);
+	} else if (b & WHEEL_LIMIT) {            /* what waits is finished, also by a box that stops */
+		n = node_take(p, SYS_LIMIT);
+		if (n) {
+			n->token = b & UINT32_MAX;
+			sched_sys(p, cell_at(p->sched, (uint32_t)a), (uint32_t)(a >> 32), n);
+		} else {
+			(void)clock_add(&p->sched->workers[0], clock_due(p->sched, WAKE_AGAIN_MS), a, b);
+		}
 	} else if (!load_relaxed(&p->sched->stopping)) {
 		n = node_take(p, SYS_TIMER);
 		if (n) {

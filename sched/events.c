@@ -64,6 +64,8 @@ static bool put_event(struct port *p, struct cell *c, uint32_t gen, const struct
 	struct type *t = cell_type(p->sched, c);
 	struct type_counts *counts = &p->types[t->index];
 
+	if (__builtin_expect(load_relaxed(&t->limits) & LIMIT_REFUSE, 0) && limit_admit(p, c, t) != NOH_OK)
+		return false;
 	if (t->shared) {
 		int rc = sched_deliver(p, c, gen, m);
 

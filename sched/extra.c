@@ -47,6 +47,17 @@ void extra_keep(struct worker *w, struct cell *c, const noh_msg *m, const struct
 	msg_dispose(&w->mine.port, owned, NOH_ENOMEM);
 }
 
+void extra_put_down(struct worker *w, struct cell *c, struct effect **in_hand)
+{
+	const struct msg *owned = &(*in_hand)->msg;
+	noh_msg m;
+
+	to_public(&m, owned);
+	count_one(&w->mine.port.types[load_relaxed(&c->type)].accepted, 1);
+	extra_keep(w, c, &m, owned, false);
+	*in_hand = NULL;
+}
+
 /* A message out of order: answer, timer, or one that comes again. */
 static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
 			bool again)
@@ -123,6 +134,8 @@ void extra_redo(struct worker *w, struct cell *c)
 	m.flags = copy.flags;
 	m.status = copy.status;
 	m.ask = copy.ask;
+	if (!(m.flags & (NOH_MSG_ANSWER | NOH_MSG_TIMER)))
+		limit_used(c, 1);
 	serve_extra(w, c, &m, &copy.msg, true);
 }
 
@@ -230,6 +243,9 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 		return;                          /* answered when it is gone */
 	case SYS_UNSCHEDULE:
 		unschedule(w, c, n);
+		break;
+	case SYS_LIMIT:
+		limit_woken(w, c, n);
 		break;
 	case SYS_JOIN:
 		step_queue(w, c, n);

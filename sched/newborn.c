@@ -134,7 +134,8 @@ int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *bod
 	rc = birth_name(&t->worker->mine.port, address, strlen(address), &who);
 	if (__builtin_expect(rc != NOH_OK, 0))
 		return rc;
-	if (__builtin_expect(t->so_far.flags & TURN_STEP, 0))    /* it ends later than this turn */
+	/* It ends later than this turn; or a cell is looked at before it is written to. */
+	if (__builtin_expect((t->so_far.flags & TURN_STEP) || (load_relaxed(&who.type->limits) & LIMIT_REFUSE), 0))
 		return tell_resolved(t, address, kind, body, len);
 	if (!expected_new(t->worker, who.type)) {
 		rc = tell_known(t, &who, address, kind, body, len);

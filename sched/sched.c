@@ -358,4 +358,6 @@ void sched_close(struct sched *s)
 	mem_free(s->chunk_due_ds, 0);
 	if (s->since_ds)
 		mem_unreserve(s->since_ds, s->max_actors * sizeof *s->since_ds);
+	if (load_relaxed(&s->buckets))
+		mem_unreserve((void *)load_relaxed(&s->buckets), s->max_actors * sizeof(atomic_u64));
 }

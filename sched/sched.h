@@ -25,6 +25,7 @@
 #include "sched/cell.h"
 #include "sched/directory.h"
 #include "sched/hands.h"
+#include "sched/limit.h"
 #include "sched/park.h"
 #include "sched/runq.h"
 #include "sched/spread.h"
@@ -57,8 +58,9 @@ struct type {
 	atomic_u32 idle_ds;            /* tenths of a second; UINT32_MAX: never                    */
 	uint32_t state_words;          /* of 8 bytes                                               */
 	uint32_t version_off, state_off, id_off;   /* in body.data                                 */
-	uint32_t short_capacity;       /* capacity; 0 if every send must be looked at: declared
-					  kinds, or a message limit under MSG_INLINE               */
+	atomic_u32 short_capacity;     /* capacity; 0 if every send must be looked at: declared
+					  kinds, a message limit under MSG_INLINE, or a rate       */
+	uint32_t short_itself;         /* the same without a rate                                  */
 	uint64_t name_head, name_mask; /* the name's first 8 bytes, and which of them count        */
 	bool     shared;               /* drop_oldest: senders take, too                           */
 	bool     sheds;                /* drop_oldest and durable: the runner drops, and only what
@@ -66,7 +68,10 @@ struct type {
 	bool     reads;                /* has read-only kinds: the state carries a version         */
 	bool     coalesces;            /* has coalescing kinds                                     */
 	bool     windowed;             /* that, or on_batch                                        */
-	bool     odd;                  /* reads, windowed or durable: not for the short way        */
+	bool     odd_itself;           /* reads, windowed or durable: not for the short way        */
+	atomic_u8 odd;                 /* that, or limited                                         */
+	atomic_u8 guarded;             /* noted or limited: looked at before each message          */
+	atomic_u8 limits;              /* LIMIT_...                                                */
 	bool     noted;                /* the box has a data directory: what runs is noted down    */
 	bool     durable;              /* its turns are recorded                                   */
 	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
@@ -75,6 +80,7 @@ struct type {
 	atomic_u64 at_start;           /* how many existed then                                    */
 	atomic_u32 log_level;          /* plus 1; 0: the box's                                     */
 	alignas(CACHE_LINE) struct wait_probe probe;
+	struct limit limit;
 };
 
 /* Why an actor has left memory; the box's words for it are in box/metrics_types.c. */
@@ -93,7 +99,10 @@ struct type_counts {
 	atomic_u64 quarantined;        /* messages set aside: they ended the process too often     */
 	atomic_u64 gone[GONE_REASONS]; /* deactivations                                            */
 	atomic_u64 replays[REPLAYS];   /* of idempotent calls                                      */
-	uint64_t   pad[7];
+	atomic_u64 refused_rate;       /* sends over its limits                                    */
+	atomic_u64 rests, rests_ended; /* of actors, until a token came                            */
+	uint64_t   share;              /* of the type's bucket: the port's (limit.c)               */
+	uint64_t   pad[3];
 };
 static_assert(sizeof(struct type_counts) == 4 * CACHE_LINE, "found by a shift");
 
@@ -249,6 +258,7 @@ struct worker {
 		bool             networked;        /* it has sockets                                 */
 		bool             crowded;          /* and many who use them                          */
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
+		struct cell     *placed;           /* it is served and holds a place of its type (limit.h) */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
 		uint64_t         sample_at;        /* turn that is measured next (meter.h)           */
@@ -369,6 +379,7 @@ struct sched {
 	uint32_t             max_message, max_actors;
 	atomic_u32           slow_turn_ms;
 	atomic_u64           memory_budget;    /* of the whole box; 0: no limit                    */
+	_Atomic(atomic_u64 *) buckets;         /* by cell: of types with a rate for each actor; NULL: none has */
 	atomic_u32          *since_ds;         /* by cell: when it was activated; NULL: nobody will ask     */
 	struct sched_memory  memory;
 	noh_log_fn          *log;
@@ -469,7 +480,7 @@ void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with i
 
 /* deliver.c */
 enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN,
-       SYS_UNSCHEDULE };
+       SYS_UNSCHEDULE, SYS_LIMIT };
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
@@ -504,6 +515,7 @@ void life_discard(struct port *p, struct cell *c);         /* at the end: free i
  * (then the first is a reference), or one of these. */
 #define WHEEL_DEADLINE (UINT64_C(1) << 63)     /* first: token of a pending answer                 */
 #define WHEEL_DORMANT (UINT64_C(1) << 62)      /* first: a struct dormant                          */
+#define WHEEL_LIMIT (UINT64_C(1) << 60)        /* first: a reference; and the serial of its rest   */
 uint32_t clock_add(struct worker *w, uint64_t due_ms, uint64_t a, uint64_t b);  /* any thread; 0: no memory */
 void clock_cancel(struct sched *s, uint32_t worker, uint32_t entry, uint64_t a, uint64_t b);
 uint32_t clock_advance(struct worker *owner, struct worker *runner);    /* fires what is due */

@@ -190,7 +190,7 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	if (__builtin_expect(ty->noted, 0))
 		poison_done(w);
 	if (slot && rc == NOH_OK && !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) && !t->fx->count &&
-	    !m.reply_to && owned->len <= MSG_INLINE && !ty->odd) {      /* it only changed its state */
+	    !m.reply_to && owned->len <= MSG_INLINE && !load_relaxed(&ty->odd)) {      /* it only changed its state */
 		if (t->so_far.state)
 			turn_changed(w, c);
 		count_one(&t->counts->handled, 1);
@@ -217,7 +217,7 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		uint64_t word;
 		int rc;
 
-		if (ty->odd || e->msg.len > MSG_INLINE || e->msg.reply ||
+		if (load_relaxed(&ty->odd) || e->msg.len > MSG_INLINE || e->msg.reply ||
 		    (load_relaxed(&c->mailbox.word) & MB_SYS) ||
 		    (!cell_plain(c) && !life_activate_new(w, c, ty)))
 			break;
@@ -262,23 +262,19 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 
 enum ready { READY, LOOK_AGAIN, PARKED, NEVER_USED };
 
-/* It has to rest before it could take the message in hand. */
-static void put_down(struct worker *w, struct cell *c, struct effect **in_hand)
-{
-	const struct msg *owned = &(*in_hand)->msg;
-	noh_msg m;
-
-	to_public(&m, owned);
-	count_one(&w->mine.port.types[load_relaxed(&c->type)].accepted, 1);
-	extra_keep(w, c, &m, owned, false);
-	*in_hand = NULL;
-}
-
 /* Swept while nobody ever wrote to it: nothing to activate for. */
 static bool never_used(const struct cell *c, uint64_t word, const struct effect *in_hand)
 {
 	return (c->flags & CELL_STOP) && !(word & (MB_SYS | MB_WAIT | MB_RING_MASK)) && !in_hand &&
 	       !(c->ext && c->ext->redo);
+}
+
+/* Its next message may have no token yet: then it rests until that comes. */
+static enum ready rest_for_token(struct worker *w, struct cell *c, struct effect **in_hand)
+{
+	if (!limit_holds(w, c, *in_hand != NULL))
+		return READY;
+	return limit_park(w, c, in_hand) ? PARKED : LOOK_AGAIN;
 }
 
 /* Whatever comes before the next message: the system lane, resting, activation. */
@@ -288,7 +284,7 @@ static enum ready make_ready(struct worker *w, struct cell *c, struct effect **i
 		extra_sys_lane(w, c);
 	if (cell_rests(c)) {
 		if (*in_hand)
-			put_down(w, c, in_hand);
+			extra_put_down(w, c, in_hand);
 		if (c->ext->joins)
 			step_yield(w, c);
 		return rest_park(w, c) ? PARKED : LOOK_AGAIN;
@@ -299,7 +295,7 @@ static enum ready make_ready(struct worker *w, struct cell *c, struct effect **i
 		serve_activate(w, c);
 		return LOOK_AGAIN;
 	}
-	return READY;
+	return rest_for_token(w, c, in_hand);
 }
 
 enum taken { MESSAGE, NO_MESSAGE, LEFT };
@@ -368,6 +364,43 @@ static bool shed(struct worker *w, struct cell *c, struct type *t, struct slot *
 	return true;
 }
 
+static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_hand, uint32_t *budget);
+
+/* Of a type with so many turns at once: as long as c is served it holds one of their places. */
+static struct cell *serve_in_place(struct worker *w, struct cell *c, struct type *t, struct effect **in_hand,
+				   uint32_t *budget)
+{
+	struct cell *next;
+
+	if (!limit_try_place(c, t)) {
+		if (*in_hand)
+			extra_put_down(w, c, in_hand);
+		if (!limit_wait_place(w, c, t))
+			return NULL;
+	}
+	w->mine.placed = c;
+	next = serve(w, c, in_hand, budget);
+	w->mine.placed = NULL;
+	limit_leave_place(&w->mine.port, t);
+	return next;
+}
+
+/* What a guarded type is looked at for before each message. PARKED: it is not ours any more. */
+static enum ready look_first(struct worker *w, struct cell *c, struct type *t, struct effect **in_hand)
+{
+	if (t->durable && (!durable_room(w) || extra_waits(w, c))) {
+		if (w->mine.read_only)
+			step_refuse(w, c, NOH_ENOSPC);
+		if (*in_hand)
+			extra_put_down(w, c, in_hand);
+		sched_enqueue(&w->mine.port, c);
+		return PARKED;
+	}
+	if (!load_relaxed(&t->limits) || (load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_ready(c))
+		return READY;
+	return rest_for_token(w, c, in_hand);
+}
+
 /* Serve c; returns the actor to go on with, or NULL. */
 static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_hand,
 			  uint32_t *budget)
@@ -380,13 +413,17 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		struct slot *slot = NULL;
 		enum taken extra = MESSAGE;
 
-		if (__builtin_expect(t->noted, 0) && t->durable && (!durable_room(w) || extra_waits(w, c))) {
-			if (w->mine.read_only)
-				step_refuse(w, c, NOH_ENOSPC);
-			if (*in_hand)
-				put_down(w, c, in_hand);
-			sched_enqueue(&w->mine.port, c);
-			return NULL;
+		if (__builtin_expect(load_relaxed(&t->guarded), 0)) {
+			enum ready r;
+
+			if ((load_relaxed(&t->limits) & LIMIT_TURNS) && w->mine.placed != c)
+				return serve_in_place(w, c, t, in_hand, budget);
+			r = look_first(w, c, t, in_hand);
+			if (r == PARKED)
+				return NULL;
+			cur.id = r == READY ? cur.id : 0;
+			if (r != READY)
+				continue;
 		}
 		if (__builtin_expect((load_relaxed(&c->mailbox.word) & MB_SYS) || !cell_ready(c), 0)) {
 			enum ready r = make_ready(w, c, in_hand);
@@ -400,7 +437,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		if (__builtin_expect(c->flags & CELL_EXTRA, 0)) {
 			/* What its activation brought from storage was sent before. */
 			if (*in_hand && c->ext->redo)
-				put_down(w, c, in_hand);
+				extra_put_down(w, c, in_hand);
 			if (c->ext->forced)
 				cur.id = 0;      /* what waits is dropped */
 		}
@@ -427,8 +464,12 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			if (got == MESSAGE)
 				m = &slot->msg;
 		}
-		if (__builtin_expect(t->noted, 0) && t->sheds && m && slot && shed(w, c, t, slot))
-			m = NULL;
+		if (__builtin_expect(load_relaxed(&t->guarded), 0) && m) {
+			if (t->sheds && slot && shed(w, c, t, slot))
+				m = NULL;
+			else if (load_relaxed(&t->limits))
+				limit_used(c, 1);
+		}
 		if (m) {
 			struct cell *next = serve_message(w, c, t, m, slot, *budget, in_hand);
 

@@ -21,6 +21,7 @@ void rest_wake_some(struct worker *w, struct cell *c, struct type *t, uint32_t w
 /* extra.c - messages beside the mailbox */
 void extra_keep(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
 		bool in_front);
+void extra_put_down(struct worker *w, struct cell *c, struct effect **in_hand);   /* it cannot take it now */
 void extra_refuse(struct worker *w, struct cell *c, const struct msg *m);
 bool extra_again(struct cell *c, const noh_msg *m, const struct msg *owned);   /* behind the others */
 bool extra_waits(struct worker *w, struct cell *c);   /* its next message needs a disk with room */

@@ -122,6 +122,8 @@ static ALWAYS_INLINE int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32
 	if (__builtin_expect(!e, 0))
 		return tell_no_memory(t, len);
 	rc = room_for(t, c, ty, number, gen, word);
+	if (__builtin_expect(load_relaxed(&ty->limits) & LIMIT_REFUSE, 0) && rc == NOH_OK)
+		rc = limit_admit(&t->worker->mine.port, c, ty);
 	if (__builtin_expect(rc != NOH_OK, 0))
 		return rc;
 	if (__builtin_expect(!set_body(&e->msg, body, len), 0))
@@ -182,8 +184,8 @@ static __attribute__((noinline)) int tell_more(noh_turn *t, noh_actor to, uint32
 		return tell_slowly(t, to, kind, body, len);
 	ty = cell_type(s, c);
 	n = waiting_now(c) + sends_to(t, number);
-	if (__builtin_expect(n >= ty->short_capacity, 0)) {
-		if (ty->pub.full_mode != NOH_BLOCK || n >= ty->hard || ty->short_capacity == 0) {
+	if (__builtin_expect(n >= load_relaxed(&ty->short_capacity), 0)) {
+		if (ty->pub.full_mode != NOH_BLOCK || n >= ty->hard || load_relaxed(&ty->short_capacity) == 0) {
 			sends_back(t, number);
 			return tell_slowly(t, to, kind, body, len);
 		}
@@ -206,7 +208,7 @@ int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t 
 	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || len > MSG_INLINE ||
 			     number >= load_relaxed(&s->cells.shared.fresh) ||
 			     load_relaxed(&c->mailbox.gen) != ref_gen(to) ||
-			     waiting_now(c) >= cell_type(s, c)->short_capacity, 0))
+			     waiting_now(c) >= load_relaxed(&cell_type(s, c)->short_capacity), 0))
 		return tell_slowly(t, to, kind, body, len);
 	put_tell(fx->list, to, kind, body, len);
 	fx->count = 1;

@@ -103,15 +103,16 @@ static uint32_t batch_length(struct worker *w, struct type *t, uint32_t at, uint
 
 static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t n)
 {
-	uint32_t at = 0;
+	uint32_t at = 0, most;
 
 	if (t->coalesces)
 		n = coalesce(w, c, t, w->mine.window, n);
 	for (uint32_t i = 0; i < n; i++)
 		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
-	while (at < n && !cell_rests(c)) {
+	most = load_relaxed(&t->limits) & LIMIT_WAIT && limit_left(c) < n ? limit_left(c) : n;
+	while (at < most && !cell_rests(c)) {
 		uint32_t part = t->pub.on_batch && !poison_suspects(w->fixed.sched, c)
-					? batch_length(w, t, at, n) : 1, end;
+					? batch_length(w, t, at, most) : 1, end;
 
 		if (part > 1 && serve_part(w, c, t, at, part, true)) {
 			at += part;
@@ -124,6 +125,8 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 		if (at < end)
 			break;
 	}
+	if (load_relaxed(&t->limits))
+		limit_used(c, at);
 	window_keep(w, c, at, n);
 }
 
@@ -131,6 +134,9 @@ uint32_t window_serve(struct worker *w, struct cell *c, struct type *t, struct s
 {
 	uint32_t n = 1, max = t->coalesces ? WINDOW_MAX : BATCH_MAX;
 
+	/* What coalesces is all looked at, and then there is less of it; of others, no more than may be handled. */
+	if (!t->coalesces && load_relaxed(&t->limits) & LIMIT_WAIT && limit_left(c) < max)
+		max = limit_left(c);
 	w->mine.window[0] = first;
 	while (n < max && mailbox_take(&c->mailbox, &w->mine.port.room, t->shared,
 				       &w->mine.window[n]) == MB_TAKEN)

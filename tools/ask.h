@@ -21,6 +21,7 @@ int deactivate_main(int argc, char **argv);
 int pool_main(int argc, char **argv);
 int schedule_main(int argc, char **argv);          /* ask_schedule.c */
 int dead_main(int argc, char **argv);              /* ask_dead.c     */
+int drain_main(int argc, char **argv);             /* ask_drain.c    */
 
 /* ── what they share: ask.c ── */
 

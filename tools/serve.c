@@ -244,6 +244,7 @@ noh_listen_options server_listen_options(struct server *s)
 		.may_shutdown = settings_number(set, SET_SHUTDOWN),
 		.on_shutdown = on_shutdown,
 		.on_reload = reload_asked,
+		.on_drain = drain_asked,
 		.node_id = s->node_id,
 		.info = s->info ? s->info->pairs : NULL,
 		.user = s,
@@ -259,6 +260,7 @@ static int start_listening(struct server *s)
 
 static int start_box(struct server *s)
 {
+	char why[400];
 	int rc = open_box(s);
 
 	if (rc != NOH_OK)
@@ -273,6 +275,14 @@ static int start_box(struct server *s)
 		rc = register_type(s, noh_later_type());
 	if (rc == NOH_OK)
 		rc = server_log_open(s);         /* again: the levels of types, which there are by now */
+	if (rc == NOH_OK && !limits_check(s, &s->settings, why, sizeof why)) {
+		fprintf(stderr, "noh serve: %s\n", why);
+		crash_watch(NULL);
+		noh_close(s->box);
+		return CLI_USAGE;
+	}
+	if (rc == NOH_OK)
+		rc = limits_apply(s, NULL);
 	if (rc == NOH_OK)
 		rc = start_listening(s);
 	if (rc == NOH_OK)

@@ -1,6 +1,6 @@
 /* tools/serve_in.h - the parts of noh serve: serve.c (start), serve_run.c (signals, stop), serve_reload.c (settings
- * that change), serve_users.c (accounts that do), serve_pulse.c (are the workers alive?), serve_say.c (banner, log,
- * service manager).
+ * that change), serve_limits.c (limits of types), serve_drain.c (the end, in the open), serve_users.c (accounts that change),
+ * serve_pulse.c (are the workers alive?), serve_say.c (banner, log, service manager).
  *
  * Owns     the box, the settings in effect, the accounts in effect.
  * Threads  the main thread; reload_asked is called by any.
@@ -47,6 +47,13 @@ struct server {
 	_Atomic uint64_t reloads[RELOADS_AT_ONCE];   /* asked for by clients; 0: none          */
 	_Atomic bool    ending;              /* and nobody looks at them any more              */
 
+	struct server_drain {
+		_Atomic uint64_t asked[RELOADS_AT_ONCE];     /* who waits for its end; 0: nobody */
+		_Atomic uint32_t deadline_ms;        /* somebody wants it; 0: nobody           */
+		uint64_t say_ns;             /* when to say again how far it is                */
+		int      cut_by;             /* the signal that ended it; 0: none              */
+	} drain;
+
 	struct server_pulse {
 		uint64_t next_ns;            /* when to take it again                          */
 		uint64_t every_ns;
@@ -79,6 +86,17 @@ noh_listen_options server_listen_options(struct server *s);
 void reload_asked(void *user, uint64_t request);         /* on_reload: any thread                      */
 void reload_now(struct server *s);                       /* and answers all who asked for it           */
 void reload_end(struct server *s);                       /* a stop begins: whoever asked is refused    */
+
+/* ── serve_limits.c ── */
+/* The limits of types as these settings want them. False: why; one of them names a type that there is not. */
+bool limits_check(struct server *s, const struct settings *settings, char *why, size_t size);
+int  limits_apply(struct server *s, const struct settings *before);  /* of types that have others now; NULL: none had any */
+
+/* ── serve_drain.c ── */
+void drain_asked(void *user, uint64_t request, uint32_t deadline_ms);    /* on_drain: any thread       */
+bool drain_wanted(struct server *s);                     /* somebody asked for it                      */
+bool drain_now(struct server *s);                        /* false: not all of it in time; say so       */
+void drain_end(struct server *s);                        /* a stop begins: whoever asks now is told so */
 
 /* ── serve_users.c ── */
 /* The accounts as these settings want them: into *fresh. False: why; nothing is changed. */

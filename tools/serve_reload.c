@@ -162,7 +162,7 @@ static void take_over(struct findings *f, struct settings *fresh, bool is_new[SE
 	}
 }
 
-static void set_box(struct server *s, const bool is_new[SETTINGS])
+static void set_box(struct server *s, const struct settings *before, const bool is_new[SETTINGS])
 {
 	static const char *const builtin[] = { "counter", "inventory", "later" };
 	const struct settings *set = &s->settings;
@@ -173,6 +173,9 @@ static void set_box(struct server *s, const bool is_new[SETTINGS])
 		(void)noh_set_slow_turn(s->box, (uint32_t)settings_number(set, SET_SLOW_TURN));
 	for (unsigned i = 0; is_new[SET_ACTOR_IDLE] && i < 3; i++)
 		(void)noh_set_idle_timeout(s->box, builtin[i], (uint32_t)settings_number(set, SET_ACTOR_IDLE));
+	if ((is_new[SET_LIMIT_RATE] || is_new[SET_LIMIT_ACTOR_RATE] || is_new[SET_LIMIT_TURNS] || is_new[SET_LIMIT_OVER]) &&
+	    limits_apply(s, before) != NOH_OK)
+		server_say(s, NOH_ERROR, "limits: %s", noh_why());
 }
 
 /* The network's: workers may look at the old table until they go by the new one. */
@@ -210,6 +213,10 @@ static bool read_all(struct findings *f, struct settings *fresh, struct accounts
 
 	if (!settings_reload(fresh, &s->settings, note_sentence, f, environ))
 		return false;
+	if (!limits_check(s, fresh, why, sizeof why)) {
+		note_sentence(f, true, why);
+		return false;
+	}
 	if (*settings_text(fresh, SET_USERS_FILE))
 		snprintf(path, size, "%s", settings_text(fresh, SET_USERS_FILE));
 	else
@@ -242,7 +249,7 @@ static bool reload(struct findings *f)
 		take_over(f, &fresh, is_new);
 		if (server_log_open(s) != NOH_OK)
 			server_say(s, NOH_ERROR, "log.types: %s; the levels stay as they were", noh_why());
-		set_box(s, is_new);
+		set_box(s, &fresh, is_new);
 		set_network(f);
 		users_tell(s);
 		if (f->changed + f->waiting == 0)

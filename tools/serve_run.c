@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int taken[] = { SIGTERM, SIGINT, SIGHUP };
+static const int taken[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };       /* the last: drain_asked */
 
 static void taken_set(sigset_t *set)
 {
@@ -54,20 +54,20 @@ static void arm_second_signal(void)
 	sigaction(SIGTERM, &now, NULL);
 	sigaction(SIGINT, &now, NULL);
 	sigaction(SIGHUP, &ignore, NULL);
+	sigaction(SIGUSR1, &ignore, NULL);
 	taken_set(&set);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static int stop(struct server *s, int sig)
+static int stop_within(struct server *s, uint64_t deadline)
 {
-	uint64_t deadline = settings_number(&s->settings, SET_STOP_DEADLINE), began = cli_now_ns();
+	uint64_t began = cli_now_ns();
 	char took[32];
 
-	server_say(s, NOH_INFO, "%s: stopping, at most %s; again to end now", sig == SIGINT ? "SIGINT" : "SIGTERM",
-		   settings_text(&s->settings, SET_STOP_DEADLINE));
 	pulse_end(s, deadline);
 	arm_second_signal();
 	reload_end(s);
+	drain_end(s);
 	int rc = noh_stop(s->box, (uint32_t)deadline);
 
 	cli_time(took, sizeof took, (double)(cli_now_ns() - began));
@@ -79,6 +79,26 @@ static int stop(struct server *s, int sig)
 	noh_close(s->box);
 	s->box = NULL;
 	return rc == NOH_OK ? CLI_FINE : CLI_FAILED;
+}
+
+static int stop(struct server *s, int sig)
+{
+	server_say(s, NOH_INFO, "%s: stopping, at most %s; again to end now", sig == SIGINT ? "SIGINT" : "SIGTERM",
+		   settings_text(&s->settings, SET_STOP_DEADLINE));
+	return stop_within(s, settings_number(&s->settings, SET_STOP_DEADLINE));
+}
+
+/* What is left after a drain that took too long is not waited for again. */
+static int drain(struct server *s)
+{
+	enum { NOTHING_LEFT_MS = 30000, TOO_LATE_MS = 1000 };
+	bool done = drain_now(s);
+
+	if (s->drain.cut_by)
+		return stop(s, s->drain.cut_by);
+	int code = stop_within(s, done ? NOTHING_LEFT_MS : TOO_LATE_MS);
+
+	return done ? code : CLI_FAILED;
 }
 
 /* Nothing is acknowledged any more, and threads may hang in the kernel: say why and go, for whoever restarts it. */
@@ -121,6 +141,8 @@ int server_run(struct server *s)
 			return stop(s, sig);
 		if (sig == SIGHUP)
 			reload_now(s);
+		if (drain_wanted(s))
+			return drain(s);
 		if (noh_sync(s->box, 0) == NOH_EDISK)
 			return died(s);
 		users_watch(s);

@@ -20,6 +20,7 @@
 static const char *const durabilities[] = { "disk", "memory", "none", NULL };
 static const char *const backends[] = { "auto", "uring", "epoll", NULL };      /* NOH_IO_... */
 static const char *const levels[] = { "debug", "info", "warn", "error", NULL }; /* NOH_DEBUG ... */
+static const char *const overs[] = { "wait", "refuse", NULL };                  /* NOH_OVER_... */
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const pools[] = { "actor-node", NULL };
 static const char *const modes[] = { "local", "control-plane", "worker", NULL };
@@ -161,6 +162,18 @@ const struct setting settings_table[SETTINGS] = {
 		.type = SETTING_NUMBER, .preset = "4096", .least = 1,
 		.most = 1u << 20, .restart = true,
 		.help = "Messages that may wait for one actor." },
+
+	[SET_LIMIT_RATE] = { .section = "limits", .key = "rate", .flag = "limit-rate", .type = SETTING_RATES, .preset = "",
+		.help = "Messages a second that all actors of a type together handle, and how many at once after a pause (else what "
+			"comes in a second): counter=5000,later=100:10." },
+	[SET_LIMIT_ACTOR_RATE] = { .section = "limits", .key = "actor_rate", .flag = "limit-actor-rate", .type = SETTING_RATES,
+		.preset = "", .help = "The same for each actor of a type: counter=50:100." },
+	[SET_LIMIT_TURNS] = { .section = "limits", .key = "turns", .flag = "limit-turns", .type = SETTING_COUNTS, .preset = "",
+		.least = 1, .most = 1024,
+		.help = "Of how many actors of a type turns may run at the same moment: inventory=2." },
+	[SET_LIMIT_OVER] = { .section = "limits", .key = "over", .flag = "limit-over", .type = SETTING_LEVELS, .choices = overs,
+		.preset = "", .help = "What happens to a message over a rate: wait (in the mailbox, which may fill), or refuse (an error "
+			"that says when to try again): counter=refuse. Not said: wait." },
 
 	[SET_USERS_FILE] = { .section = "users", .key = "file", .flag = "users-file", .type = SETTING_PATH,
 		.preset = "", .help = "The accounts (noh user add); not set: the file users in the data directory." },
@@ -370,7 +383,8 @@ const char *settings_text(const struct settings *s, enum setting_id id)
 bool settings_same(const struct settings *a, const struct settings *b, enum setting_id id)
 {
 	enum setting_type type = settings_table[id].type;
-	bool text = type == SETTING_TEXT || type == SETTING_PATH || type == SETTING_ADDRESS || type == SETTING_LEVELS;
+	bool text = type == SETTING_TEXT || type == SETTING_PATH || type == SETTING_ADDRESS || type == SETTING_LEVELS ||
+		    type == SETTING_RATES || type == SETTING_COUNTS;
 
 	return text ? strcmp(settings_text(a, id), settings_text(b, id)) == 0
 		    : settings_number(a, id) == settings_number(b, id);

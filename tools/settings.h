@@ -23,7 +23,9 @@ enum setting_type {
 	SETTING_SIZE,          /* bytes: 64MiB, 200MB, 512B                              */
 	SETTING_DURATION,      /* milliseconds: 300s, 250ms, 24h                         */
 	SETTING_RATIO,         /* 0 to 1, such as 0.8; its number is thousandths         */
-	SETTING_LEVELS         /* TYPE=LEVEL,TYPE=LEVEL: of the log                      */
+	SETTING_LEVELS,        /* TYPE=WORD,TYPE=WORD: one of choices each               */
+	SETTING_RATES,         /* TYPE=RATE,TYPE=RATE:BURST: messages a second           */
+	SETTING_COUNTS         /* TYPE=N,TYPE=N: least to most                           */
 };
 
 enum setting_id {
@@ -36,6 +38,7 @@ enum setting_id {
 	SET_HTTP_BODY_TIMEOUT, SET_HTTP_MIN_RATE, SET_HTTP_IDLE,
 	SET_WORKERS, SET_PIN, SET_MEMORY, SET_MAX_ACTORS, SET_MAX_MESSAGE, SET_SLOW_TURN, SET_STOP_DEADLINE,
 	SET_ACTOR_IDLE, SET_ACTOR_MAILBOX,
+	SET_LIMIT_RATE, SET_LIMIT_ACTOR_RATE, SET_LIMIT_TURNS, SET_LIMIT_OVER,
 	SET_USERS_FILE, SET_ADMIN_TOKEN,
 	SET_LOG_LEVEL, SET_LOG_TYPES, SET_LOG_FORMAT, SET_TRACE_SAMPLE,
 	SET_NODE_ID, SET_NODE_MODE, SET_CLAIM_TTL, SET_CLAIM_REFRESH, SET_PLACEMENT, SET_NODES, SET_PARTITIONS, SET_REPLICAS,
@@ -137,6 +140,11 @@ bool settings_put_secret_file(struct settings *s, enum setting_id id, const char
 
 /* What the text means for this setting. False: why (of size bytes) is a half sentence with what is right. */
 bool settings_value(const struct setting *t, const char *text, uint64_t *number, char *why, size_t size);
+
+/* Of a list TYPE=VALUE,TYPE=VALUE: the value of this type, copied; false: it has none. */
+bool settings_of_type(const struct settings *s, enum setting_id id, const char *type, char *value, size_t size);
+/* "100", "0.5:20": false, it is none. burst 0: not said. */
+bool settings_rate(const char *text, double *per_second, uint32_t *burst);
 
 void settings_write(char *buf, size_t size, uint64_t number, enum setting_type type);   /* "64MiB", "30s", "7" */
 

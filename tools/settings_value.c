@@ -1,9 +1,12 @@
 /* tools/settings_value.c - what a text means: units written out, ranges, words to choose from. */
 #include "tools/settings.h"
 
+#include "noh.h"
+
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -149,27 +152,82 @@ static bool choice(const struct setting *t, const char *text, uint64_t *number, 
 	return false;
 }
 
-/* Which types there are is known when the box is. */
-static bool levels(const struct setting *t, const char *text, char *why, size_t size)
+/* "100", "0.5:20". The bounds are noh_limits'. */
+bool settings_rate(const char *text, double *per_second, uint32_t *burst)
 {
-	char one[64], bad[128];
+	uint64_t whole = 0;
+	const char *end = text;
+	char *stop;
+
+	*burst = 0;
+	if (strspn(text, "0123456789.") == 0)
+		return false;                    /* strtod knows names, signs and hexadecimals, too */
+	*per_second = strtod(text, &stop);
+	if (strspn(text, "0123456789.") != (size_t)(stop - text) || !(*per_second >= NOH_RATE_LEAST) ||
+	    *per_second > NOH_RATE_MOST)
+		return false;
+	if (*stop == 0)
+		return true;
+	if (*stop != ':' || !digits(stop + 1, &whole, &end) || *end || whole < 1 || whole > NOH_BURST_MOST)
+		return false;
+	*burst = (uint32_t)whole;
+	return true;
+}
+
+static bool one_of_list(const struct setting *t, const char *one, char *why, size_t size)
+{
 	uint64_t number;
+	uint32_t burst;
+	double rate;
+
+	if (t->type == SETTING_LEVELS)
+		return choice(t, one, &number, why, size);
+	if (t->type == SETTING_COUNTS)
+		return plain_number(t, one, &number, why, size);
+	if (settings_rate(one, &rate, &burst))
+		return true;
+	snprintf(why, size, "is not RATE or RATE:BURST, with %g to %g messages a second and a burst of 1 to %d", NOH_RATE_LEAST,
+		 NOH_RATE_MOST, NOH_BURST_MOST);
+	return false;
+}
+
+/* Which types there are is known when the box is. */
+static bool list(const struct setting *t, const char *text, char *why, size_t size)
+{
+	const char *what = t->type == SETTING_LEVELS ? "WORD" : t->type == SETTING_COUNTS ? "N" : "RATE";
+	char one[64], bad[160];
 
 	for (const char *at = text; *at; ) {
 		size_t len = strcspn(at, ","), name = strcspn(at, "=,");
 
 		if (name == 0 || name >= len || len - name > sizeof one) {
-			snprintf(why, size, "is not TYPE=LEVEL, several of them parted by commas");
+			snprintf(why, size, "is not TYPE=%s, several of them parted by commas", what);
 			return false;
 		}
 		snprintf(one, sizeof one, "%.*s", (int)(len - name - 1), at + name + 1);
-		if (!choice(t, one, &number, bad, sizeof bad)) {
-			snprintf(why, size, "has \"%s\" for a level, which %s", one, bad);
+		if (!one_of_list(t, one, bad, sizeof bad)) {
+			snprintf(why, size, "has \"%s\" for %.*s, which %s", one, (int)name, at, bad);
 			return false;
 		}
 		at += len + (at[len] == ',');
 	}
 	return true;
+}
+
+bool settings_of_type(const struct settings *s, enum setting_id id, const char *type, char *value, size_t size)
+{
+	size_t type_len = strlen(type);
+
+	for (const char *at = settings_text(s, id); *at; ) {
+		size_t len = strcspn(at, ",");
+
+		if (len > type_len && memcmp(at, type, type_len) == 0 && at[type_len] == '=') {
+			snprintf(value, size, "%.*s", (int)(len - type_len - 1), at + type_len + 1);
+			return true;
+		}
+		at += len + (at[len] == ',');
+	}
+	return false;
 }
 
 static bool boolean(const char *text, uint64_t *number, char *why, size_t size)
@@ -228,7 +286,9 @@ bool settings_value(const struct setting *t, const char *text, uint64_t *number,
 	case SETTING_RATIO: return ratio(text, number, why, size);
 	case SETTING_ADDRESS: return address(text, why, size);
 	case SETTING_PATH: return true;
-	case SETTING_LEVELS: return levels(t, text, why, size);
+	case SETTING_LEVELS:
+	case SETTING_RATES:
+	case SETTING_COUNTS: return list(t, text, why, size);
 	case SETTING_TEXT: break;
 	}
 	if (strlen(text) >= t->least && strlen(text) <= t->most)

@@ -11,6 +11,7 @@ static const struct {
 	{ "net", "Who may connect, and how much one of them may ask for." },
 	{ "box", "Threads and memory." },
 	{ "actors", "The built-in types, counter and inventory." },
+	{ "limits", "How much of a type may happen: messages a second, turns at once." },
 	{ "users", "Accounts; see noh user." },
 	{ "log", "What is told on stderr." },
 	{ "trace", "What is remembered of requests on their way (noh trace)." },
@@ -24,7 +25,7 @@ static const char *placeholder(const struct setting *t)
 	static const char *const words[] = {
 		[SETTING_TEXT] = "TEXT", [SETTING_PATH] = "PATH", [SETTING_ADDRESS] = "ADDR", [SETTING_CHOICE] = "",
 		[SETTING_BOOL] = "", [SETTING_NUMBER] = "N", [SETTING_SIZE] = "SIZE", [SETTING_DURATION] = "TIME", [SETTING_RATIO] = "0.N",
-		[SETTING_LEVELS] = "LIST",
+		[SETTING_LEVELS] = "LIST", [SETTING_RATES] = "LIST", [SETTING_COUNTS] = "LIST",
 	};
 	return words[t->type];
 }
@@ -101,7 +102,9 @@ static void in_words(const struct setting *t)
 	settings_write(most, sizeof most, t->most, t->type);
 	switch (t->type) {
 	case SETTING_CHOICE: printf("%s", words); break;
-	case SETTING_LEVELS: printf("TYPE=LEVEL, ...; levels: %s", words); break;
+	case SETTING_LEVELS: printf("TYPE=WORD, ...; words: %s", words); break;
+	case SETTING_RATES: printf("TYPE=RATE, TYPE=RATE:BURST, ..."); break;
+	case SETTING_COUNTS: printf("TYPE=N, ...; %s to %s", least, most); break;
 	case SETTING_BOOL: printf("true, false"); break;
 	case SETTING_NUMBER:
 	case SETTING_SIZE:

@@ -123,6 +123,15 @@ const struct verb verbs[] = {
 	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 it was not active, 4 no answer in time, 75 try again later" },
 	{ .name = "pool", .about = "the node: capacity, actors, health", .main = pool_main, .words = "", .remote = true,
 	  .text = "Needs the role admin.", .examples = "  noh pool\n  noh pool --json" },
+	{ .name = "drain", .about = "let it finish what it has, and end", .main = drain_main, .words = "[--deadline TIME]", .remote = true,
+	  .options = OPTIONS({ "deadline", "TIME", "how long it may take; 30s" }),
+	  .text = "The server takes no new work (clients are told so, and /readyz says it), finishes what waits, puts every actor to\n"
+		  "storage, syncs, and ends. How far it is stands on stderr meanwhile. Needs the role admin. A SIGTERM during it\n"
+		  "makes it an ordinary stop.",
+	  .examples = "  noh drain\n"
+		      "  noh drain --deadline 2m --url http://localhost:5012",
+	  .exits = "0 drained: nothing is left, 1 not all of it in time (the sentence says what is left; the server ends), 2 wrong usage,\n"
+		   "75 no server answers" },
 	{ .name = "top", .about = "live: workers, types, latencies, the disk", .main = top_main, .words = "[--once]", .remote = true,
 	  .options = OPTIONS({ "every", "TIME", "between two looks; 1s" }, { "once", NULL, "one look at what happened during that time, and end" }),
 	  .text = "A screen that is drawn anew every second: per worker turns per second, how busy it is, and steals; per type\n"

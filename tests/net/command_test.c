@@ -542,7 +542,7 @@ static void every_failure_has_its_word(void)
 		{ NOH_ENOTYPE, "-NOTYPE " }, { NOH_EKIND, "-NOKIND " }, { NOH_ETOOBIG, "-TOOBIG " },
 		{ NOH_ESTOPPED, "-STOPPING " }, { NOH_EGONE, "-GONE " }, { NOH_ETIMEOUT, "-TIMEOUT " },
 		{ NOH_EFAILED, "-FAILED " }, { NOH_ENOACTOR, "-NOACTOR " }, { NOH_ENOSPC, "-READONLY " },
-		{ NOH_EIDEM, "-IDEMCONFLICT " }, { NOH_EPOISON, "-QUARANTINED " }, { NOH_EDISK, "-DISKFAILED " },
+		{ NOH_EIDEM, "-IDEMCONFLICT " }, { NOH_EPOISON, "-QUARANTINED " }, { NOH_ERATE, "-RATE " }, { NOH_EDISK, "-DISKFAILED " },
 		{ NOH_EINVAL, "-ERR " }, { -999, "-FAILED " } };
 
 	fake_open(NOH_ADMIN);
@@ -560,6 +560,45 @@ static void every_failure_has_its_word(void)
 	fake_run("get k");
 	fake_answer(&(struct reply_part){ NOH_OK, 3, "abc" }, 1);
 	WROTE("-FAILED the actor gave an answer of 3 bytes where 16 were expected");
+}
+
+static void drain_asks_the_program_and_tells_what_came_of_it(void)
+{
+	static const char left[] = "3 actors are still in memory";
+
+	fake_open(NOH_ADMIN);
+	REPLIES("drain", "-ERR this server does not end by command; send it SIGTERM");
+	fake.drains = true;
+	fake_run("drain");
+	EXPECT(fake.drain_ms == 30000 && fake.format && fake.out.len == 0);
+	fake_answer(&(struct reply_part){ NOH_OK, 0, NULL }, 1);
+	EXPECT(memcmp(fake.out.bytes, "+OK", 3) == 0);
+	fake_run("drain deadline 250");
+	EXPECT_EQ(fake.drain_ms, 250);
+	fake_answer(&(struct reply_part){ NOH_REFUSED, sizeof left - 1, left }, 1);
+	EXPECT(memcmp(fake.out.bytes, "-DRAINTIMEOUT 3 actors", 22) == 0);
+	REPLIES("drain nowait deadline 5", "+OK");
+	EXPECT_EQ(fake.drain_ms, 5);
+	REPLIES("drain deadline 0", "-ERR DEADLINE is 1 to 86400000 milliseconds");
+	REPLIES("drain deadline", SYNTAX);
+	REPLIES("drain soon", SYNTAX);
+	fake.draining = true;
+	fake_run("drain status");
+	EXPECT(memmem(fake.out.bytes, fake.out.len, "actors\r\n:7", 10) && memmem(fake.out.bytes, fake.out.len, "messages\r\n:9", 12));
+	fake.options.may_shutdown = false;
+	REPLIES("drain nowait", "-ERR this server does not end by command; send it SIGTERM");
+	fake_close();
+	fake_open(NOH_DEVELOPER);
+	REPLIES("drain", "-NOPERM User default has no permissions to run the 'drain' command");
+	fake_close();
+}
+
+static void a_server_that_drains_publishes_nothing_more(void)
+{
+	fake_open(NOH_ADMIN);
+	fake.draining = true;
+	REPLIES("publish c m", "-STOPPING the server is stopping; nothing was changed");
+	fake_close();
 }
 
 TEST_MAIN(
@@ -582,6 +621,8 @@ TEST_MAIN(
 	TEST(commands_tell_about_themselves),
 	TEST(every_listing_adds_up),
 	TEST(shutdown_asks_the_program),
+	TEST(drain_asks_the_program_and_tells_what_came_of_it, "CLI-05"),
+	TEST(a_server_that_drains_publishes_nothing_more),
 	TEST(messages_go_to_any_actor),
 	TEST(actors_come_and_go),
 	TEST(every_failure_has_its_word, "P11"))

@@ -143,6 +143,30 @@ bool call_reload(struct call *c, format_fn *format, struct tag tag)
 	return fake.reloads;
 }
 
+bool call_drain(struct call *c, uint32_t deadline_ms, format_fn *format, struct tag tag)
+{
+	(void)c;
+	if (!fake.drains)
+		return false;
+	fake.drain_ms = deadline_ms;
+	if (format)
+		asked(false, NULL, 0, format, tag);
+	return true;
+}
+
+bool net_draining(struct net *n)
+{
+	(void)n;
+	return fake.draining;
+}
+
+int noh_get_drain(noh_box *box, noh_drain_state *state)
+{
+	(void)box;
+	*state = (noh_drain_state){ .draining = fake.draining, .actors = 7, .messages = 9, .left_ms = 1500 };
+	return NOH_OK;
+}
+
 /* ── the connection layer ─────────────────────────────────────────────────────────────────────── */
 struct out *call_out(struct call *c)
 {

@@ -16,6 +16,9 @@ struct fake {
 	struct out     out;
 	noh_listen_options options;
 	bool           reloads;            /* there are settings to read again               */
+	bool           drains;             /* the program may be drained                     */
+	bool           draining;
+	uint32_t       drain_ms;           /* the deadline it was asked for                  */
 	bool           accounts;           /* anna/secret: user, root/secret: admin          */
 	bool           step;               /* the last command asked for a step              */
 	char           asked[1 << 16];     /* "" if it asked nobody                          */

@@ -294,6 +294,27 @@ static void a_full_mailbox_that_drops_the_newest_is_too_many_requests(void)
 	wire_end(&r.wire);
 }
 
+static void a_type_over_its_rate_is_too_many_requests_with_a_time_to_wait(void)
+{
+	struct rest r;
+
+	REST(&r, .node_id = "node-7");
+	int fd = rest_dial(&r), resp = dial(&r.wire);
+
+	EXPECT_EQ(noh_set_limits(r.wire.box, "jam", &(noh_limits){ .per_second = 0.01, .burst = 1, .over = NOH_OVER_REFUSE }), NOH_OK);
+	ASK("/actor/invoke", INVOKE("jam:a", "0", "{}"), 200, "noted");
+	ASK("/actor/invoke", INVOKE("jam:a", "0", "{}"), 429, "\"code\":\"over_rate\"");
+	EXPECT(has_header("Retry-After: 100\r\n"));
+	ASK("/actor/send", INVOKE("jam:b", "0", "{}"), 429, "\"code\":\"over_rate\",\"accepted\":false,\"actor_node\":\"node-7\"}");
+	EXPECT_ASK(resp, "ACTOR.SEND jam:a 0 x", "-RATE");
+	EXPECT_EQ(stats_of(r.wire.box, "jam").refused_rate, 3);
+	EXPECT_EQ(noh_set_limits(r.wire.box, "jam", NULL), NOH_OK);
+	ASK("/actor/invoke", INVOKE("jam:a", "0", "{}"), 200, "noted");
+	close(resp);
+	close(fd);
+	wire_end(&r.wire);
+}
+
 static void a_full_mailbox_that_blocks_is_too_many_requests_after_the_deadline(void)
 {
 	struct rest r;
@@ -707,6 +728,7 @@ TEST_MAIN(
 	TEST(while_the_first_runs_a_second_with_its_key_is_a_conflict),
 	TEST(a_key_of_a_client_that_left_is_free_when_its_request_is_over),
 	TEST(a_full_mailbox_that_drops_the_newest_is_too_many_requests, "MB-04"),
+	TEST(a_type_over_its_rate_is_too_many_requests_with_a_time_to_wait, "MB-11"),
 	TEST(a_full_mailbox_that_blocks_is_too_many_requests_after_the_deadline, "MB-05"),
 	TEST(a_full_mailbox_that_drops_the_oldest_accepts_and_counts, "MB-03"),
 	TEST(asking_for_the_status_activates_nobody, "API-05 API-10"),

@@ -354,10 +354,41 @@ static void levels_of_types_are_pairs(void)
 	EXPECT(value(SET_LOG_TYPES, "counter=debug", 0));
 	EXPECT(value(SET_LOG_TYPES, "counter=debug,inventory=error", 0));
 	EXPECT(!parse("[log]\ntypes = \"counter=loud\"\n"));
-	EXPECT(says("has \"loud\" for a level, which is none of debug, info, warn, error"));
+	EXPECT(says("has \"loud\" for counter, which is none of debug, info, warn, error"));
 	settings_free(&s);
 	EXPECT(!parse("[log]\ntypes = \"counter\"\n"));
-	EXPECT(says("is not TYPE=LEVEL"));
+	EXPECT(says("is not TYPE=WORD"));
+	settings_free(&s);
+}
+
+static void limits_of_types_are_rates_and_counts(void)
+{
+	static const char *const bad[] = { "counter=fast", "counter=", "counter=-5", "counter=1e3", "counter=0x10", "counter=inf",
+		"counter=nan", "counter=0", "counter=0.0001", "counter=99999999", "counter=5:0", "counter=5:", "counter=5:x",
+		"counter=5:2000000", "counter=5:1:1", "counter=5 ", "=5", "counter" };
+	uint32_t burst;
+	double rate;
+
+	EXPECT(value(SET_LIMIT_RATE, "counter=5000,later=0.5:10", 0));
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		EXPECT(!value(SET_LIMIT_RATE, bad[i], 0));
+	EXPECT(value(SET_LIMIT_TURNS, "inventory=2,counter=1024", 0));
+	EXPECT(!value(SET_LIMIT_TURNS, "inventory=0", 0) && !value(SET_LIMIT_TURNS, "inventory=1025", 0));
+	EXPECT(value(SET_LIMIT_OVER, "counter=refuse,later=wait", 0) && !value(SET_LIMIT_OVER, "counter=drop", 0));
+	EXPECT(settings_rate("0.5:10", &rate, &burst) && rate > 0.49 && rate < 0.51 && burst == 10);
+	EXPECT(settings_rate("5000", &rate, &burst) && rate > 4999 && rate < 5001 && burst == 0);
+}
+
+static void a_list_is_asked_for_one_type(void)
+{
+	char text[32];
+
+	EXPECT(parse("[limits]\nrate = \"counter=5,later=100:10,counters=7\"\n"));
+	EXPECT(settings_of_type(&s, SET_LIMIT_RATE, "later", text, sizeof text) && strcmp(text, "100:10") == 0);
+	EXPECT(settings_of_type(&s, SET_LIMIT_RATE, "counter", text, sizeof text) && strcmp(text, "5") == 0);
+	EXPECT(settings_of_type(&s, SET_LIMIT_RATE, "counters", text, sizeof text) && strcmp(text, "7") == 0);
+	EXPECT(!settings_of_type(&s, SET_LIMIT_RATE, "count", text, sizeof text));
+	EXPECT(!settings_of_type(&s, SET_LIMIT_TURNS, "counter", text, sizeof text));
 	settings_free(&s);
 }
 
@@ -639,6 +670,8 @@ TEST_MAIN(
 	TEST(secrets_come_from_files_and_are_never_shown),
 	TEST(units_are_written_out),
 	TEST(levels_of_types_are_pairs),
+	TEST(limits_of_types_are_rates_and_counts, "MB-11"),
+	TEST(a_list_is_asked_for_one_type),
 	TEST(what_is_no_value_is_refused, "P11"),
 	TEST(a_wrong_value_is_told_with_what_would_be_right, "P11"),
 	TEST(an_unknown_flag_gets_the_nearest_known_one),
