@@ -6,7 +6,9 @@
  */
 #include "box/api.h"
 #include "net/net.h"
+#include "sched/notice.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,6 +56,22 @@ static void wait_for_workers(struct sched *s, uint64_t until)
 			usleep(100);
 		}
 	}
+}
+
+/* Into the log of events. */
+static void tell_event(noh_box *box, const char *from, const char *to)
+{
+	char reason[120], data[80];
+	noh_drain_state state;
+	int n;
+
+	(void)noh_get_drain(box, &state);
+	snprintf(reason, sizeof reason, "%llu actors in memory, %llu messages to be handled, %u ms to go",
+		 (unsigned long long)state.actors, (unsigned long long)state.messages, state.left_ms);
+	n = snprintf(data, sizeof data, "{\"actors\":%llu,\"messages\":%llu}", (unsigned long long)state.actors,
+		     (unsigned long long)state.messages);
+	notice_of(&box->sched, "", NOTICE_DRAIN,
+		  &(noh_emit_options){ .from = from, .to = to, .reason = reason, .data = data, .len = (size_t)n });
 }
 
 struct watcher {
@@ -121,11 +139,13 @@ int noh_drain(noh_box *box, uint32_t timeout_ms, noh_drain_fn *progress, void *u
 		server_drain(box->server);
 	store_seq_cst(&s->stopping, 1);
 	box_wait_for_ports(s);                   /* who came before the flag may finish */
+	tell_event(box, "running", "draining");
 	done = empty(box, until, &w);
 	if (done) {
 		wait_for_workers(s, until);
 		done = empty(box, until, &w);
 	}
+	tell_event(box, "draining", done ? "drained" : "not drained");
 	if (!done)
 		return left(box, timeout_ms);
 	now = clock_now_ns(&s->clock);

@@ -64,6 +64,31 @@ static void what_waits_is_finished_and_nobody_is_left(void)
 	end(box);
 }
 
+static int keep_event(void *user, const noh_event *e)
+{
+	char *text = user;
+
+	snprintf(text + strlen(text), 256, "%s %s>%s %.*s\n", e->kind, e->from, e->to, (int)e->len, (const char *)e->data);
+	return 0;
+}
+
+static void it_is_told_in_the_log_of_events(void)
+{
+	noh_box *box = BOX(1, &a_type);
+	char text[4096] = "";
+	uint64_t cursor = 0;
+
+	gate_shut();
+	EXPECT_EQ(noh_send(box, "a:x", HOLD, NULL, 0), NOH_OK);
+	EXPECT(gate_holds(1));
+	EXPECT_EQ(noh_drain(box, 20, NULL, NULL), NOH_ETIMEOUT);
+	EXPECT(noh_events_read(box, &cursor, &(noh_events_filter){ .kind = "drain" }, 10, keep_event, text) >= NOH_OK);
+	EXPECT(strcmp(text, "drain running>draining {\"actors\":1,\"messages\":1}\n"
+			    "drain draining>not drained {\"actors\":1,\"messages\":1}\n") == 0);
+	gate_open();
+	end(box);
+}
+
 struct seen { unsigned calls; noh_drain_state last; int rc; };
 
 static int see(void *user, const noh_drain_state *state)
@@ -199,6 +224,7 @@ TEST_MAIN(
 	TEST(what_waits_is_finished_and_nobody_is_left, "CLI-05"),
 	TEST(it_is_told_how_far_it_is, "CLI-05"),
 	TEST(a_deadline_that_is_over_says_what_is_left, "CLI-05"),
+	TEST(it_is_told_in_the_log_of_events),
 	TEST(whoever_watches_may_end_it),
 	TEST(it_is_not_for_turns_nor_for_boxes_that_do_not_run),
 	TEST(who_rests_for_a_token_is_waited_for),
