@@ -110,7 +110,7 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 	for (uint32_t i = 0; i < n; i++)
 		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
 	most = load_relaxed(&t->limits) & LIMIT_WAIT && limit_left(c) < n ? limit_left(c) : n;
-	while (at < most && !cell_rests(c)) {
+	while (at < most && !cell_rests(c) && !cell_late(c)) {
 		uint32_t part = t->pub.on_batch && !poison_suspects(w->fixed.sched, c)
 					? batch_length(w, t, at, most) : 1, end;
 
@@ -120,7 +120,7 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 		}
 		/* One message, or a batch that failed: message by message. */
 		end = at + part;
-		while (at < end && !cell_rests(c) && serve_part(w, c, t, at, 1, false))
+		while (at < end && !cell_rests(c) && !cell_late(c) && serve_part(w, c, t, at, 1, false))
 			at++;
 		if (at < end)
 			break;
