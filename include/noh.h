@@ -535,6 +535,8 @@ typedef struct noh_status {
 	uint64_t last_ms;         /* of its last turn, or its activation: wall clock, to 100 ms; 0: not active */
 	uint64_t activated_ms;    /* wall clock, to 100 ms; 0: not active, or not known: only a box that
 				     listens on HTTP keeps it                       */
+	bool     resting;         /* it handles nothing now: until there is room in a mailbox it filled, an answer it
+				     waits for, or a token (noh_limits)             */
 } noh_status;
 
 /* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. This,
@@ -552,6 +554,7 @@ typedef struct noh_entry {
 	bool      exists;         /* these: as in noh_status                        */
 	uint32_t  mailbox_size;
 	uint64_t  last_ms, activated_ms;
+	bool      resting;
 } noh_entry;
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
 		     size_t *count);

@@ -256,7 +256,7 @@ void cmd_actor_status(struct call *c)
 		out_status(o, rc);
 		return;
 	}
-	out_map(o, 7);
+	out_map(o, 8);
 	out_text(o, "actor_address"), out_text(o, text);
 	out_text(o, "is_active"), out_bool(o, status.life != NOH_NOT_ACTIVE);
 	out_text(o, "life"), out_text(o, noh_life_name(status.life));
@@ -264,6 +264,7 @@ void cmd_actor_status(struct call *c)
 	out_text(o, "stored"), out_bool(o, status.stored);
 	out_text(o, "mailbox_size"), out_int(o, status.mailbox_size);
 	out_text(o, "idle_ms"), out_int(o, (int64_t)status.idle_ms);
+	out_text(o, "resting"), out_bool(o, status.resting);
 }
 
 struct listing {

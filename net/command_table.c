@@ -243,7 +243,7 @@ static const struct command table[] = {
 	    "Send a message. ACK disk (the default): answered when it is recorded; memory (and for a volatile type): when it is "
 	    "in the mailbox; none: at once. DELAY: it arrives so much later, once, also after a crash."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",
-	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms", "O(1)", "How an actor is. Asking activates nobody."),
+	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms, resting", "O(1)", "How an actor is. Asking activates nobody."),
 
 	/* ── publish and subscribe ── */
 	ROW("psubscribe", cmd_psubscribe, -2, NOH_USER, PS | L, PUBSUB, KEY_NONE, "pattern [pattern ...]",

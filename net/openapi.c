@@ -135,7 +135,8 @@ static const struct shape shapes[] = {
 	  ",\"last_message_at\":" TIME_OR_NULL("When it last did something, to 100 ms; null: it is not active")
 	  ",\"messages_processed\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true,\"description\":\"Always null: not "
 	  "counted by actor; /metrics counts them by type\"},\"mailbox_size\":" COUNT
-	  ",\"exists\":{\"type\":\"boolean\",\"description\":\"Something of it is kept\"}}}" },
+	  ",\"resting\":{\"type\":\"boolean\",\"description\":\"It handles nothing now: until there is room, an answer, or a token of its "
+	  "type's limits\"},\"exists\":{\"type\":\"boolean\",\"description\":\"Something of it is kept\"}}}" },
 	{ "ListActorsResponse",
 	  "{\"type\":\"object\",\"required\":[\"actors\",\"next_cursor\"],\"properties\":{\"actors\":{\"type\":\"array\",\"items\":{"
 	  "\"$ref\":\"#/components/schemas/ActorStatus\"}},\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":"

@@ -13,7 +13,7 @@
 struct seen {
 	const char *address, *node;
 	size_t      len;
-	bool        active, exists;
+	bool        active, exists, resting;
 	uint32_t    mailbox;
 	uint64_t    last_ms, since_ms;
 };
@@ -37,6 +37,7 @@ static void put_actor(noh_json_out *o, const struct seen *s)
 	put_when(o, "last_message_at", s->active ? s->last_ms : 0);
 	noh_json_put_null(o, "messages_processed");
 	noh_json_put_uint(o, "mailbox_size", s->mailbox);
+	noh_json_put_bool(o, "resting", s->resting);
 	noh_json_put_bool(o, "exists", s->exists);
 	noh_json_close(o, '}');
 }
@@ -68,7 +69,7 @@ void rest_status(struct call *c, const struct http_request *q)
 	}
 	struct seen s = { .address = actor.address, .len = actor.len, .node = rest_node(c), .exists = status.exists,
 			  .active = status.life != NOH_NOT_ACTIVE, .mailbox = status.mailbox_size,
-			  .last_ms = status.last_ms, .since_ms = status.activated_ms };
+			  .resting = status.resting, .last_ms = status.last_ms, .since_ms = status.activated_ms };
 
 	rest_reply_json(call_out(c), 200, write_actor, &s);
 }
@@ -137,7 +138,7 @@ static int list_active(struct listing *l)
 	for (size_t i = 0; rc == NOH_OK && i < count; i++)
 		add(l, &(struct seen){ .address = entries[i].address, .len = strlen(entries[i].address), .node = l->node,
 				       .active = true, .exists = entries[i].exists, .mailbox = entries[i].mailbox_size,
-				       .last_ms = entries[i].last_ms, .since_ms = entries[i].activated_ms });
+				       .resting = entries[i].resting, .last_ms = entries[i].last_ms, .since_ms = entries[i].activated_ms });
 	mem_free(entries, l->limit * sizeof *entries);
 	return rc;
 }
@@ -151,6 +152,7 @@ static void scan_one(void *user, const noh_scanned *actor)
 	if (actor->active && call_status(l->call, actor->address, &status) == NOH_OK) {
 		s.active = status.life != NOH_NOT_ACTIVE;
 		s.mailbox = status.mailbox_size;
+		s.resting = status.resting;
 		s.last_ms = status.last_ms;
 		s.since_ms = status.activated_ms;
 	}

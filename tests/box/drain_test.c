@@ -40,7 +40,7 @@ static noh_drain_state state_of(noh_box *box)
 static void what_waits_is_finished_and_nobody_is_left(void)
 {
 	noh_box *box = BOX(2, &a_type);
-	char to[16];
+	char to[32];
 
 	store_seq_cst(&stored, 0);
 	for (int i = 0; i < 500; i++) {
@@ -196,7 +196,7 @@ static atomic_u64 accepted;
 
 static void *flood(void *arg)
 {
-	char to[16];
+	char to[32];
 	int rc;
 
 	snprintf(to, sizeof to, "a:%u", (unsigned)(uintptr_t)arg);

@@ -142,6 +142,7 @@ static void an_actor_handles_its_burst_and_then_one_by_one(void)
 	EXPECT_EQ(stats_of(box, "slow").resting, 1);
 	EXPECT_EQ(stats_of(box, "slow").waiting, 3);
 	EXPECT_EQ(status_of(box, "slow:x").mailbox_size, 3);
+	EXPECT(status_of(box, "slow:x").resting);
 	after_ms(box, 99);
 	EXPECT_EQ(notes.n, 3);
 	after_ms(box, 1);
@@ -151,6 +152,7 @@ static void an_actor_handles_its_burst_and_then_one_by_one(void)
 	after_ms(box, 100);
 	EXPECT_EQ(notes.n, 6);
 	EXPECT_EQ(stats_of(box, "slow").resting, 0);
+	EXPECT(!status_of(box, "slow:x").resting);
 	EXPECT_EQ(stats_of(box, "slow").rests, 3);
 	EXPECT_EQ(stats_of(box, "slow").refused_rate, 0);
 	after_ms(box, 10000);
@@ -226,7 +228,7 @@ static void a_fast_rate_is_kept_although_timers_are_coarse(void)
 	noh_box *box = stepped();
 
 	for (int i = 0; i < 10; i++) {
-		char to[16];
+		char to[32];
 
 		snprintf(to, sizeof to, "fast:%d", i);
 		send(box, to, 300);

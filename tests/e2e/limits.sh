@@ -57,6 +57,7 @@ is "a token is left" 5 redis incr hits
 is "another actor has its own" 1 redis incr other
 redis incr hits > waits 2>&1 & client=$!
 wait_for "who is over its rate rests, with its message" '^noh_actors_resting\{type="counter",reason="rate"\} 1$' page /metrics   # MB-11
+like "its status says so" 'waiting +[01] \(it rests\)' "$noh" status counter:hits                                    # MB-11
 [ ! -s waits ] && ok || fail "a message over the rate was answered" "$(cat waits)"
 settings 'actor_rate = "counter=2000"'
 like "a reload lets it go on" 'changed +limits.actor_rate' "$noh" config reload --config noh.conf

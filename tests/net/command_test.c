@@ -517,8 +517,8 @@ static void actors_come_and_go(void)
 	ASKS("actor.deactivate npc:7 FORCE", "force npc:7");
 	REPLIES("actor.deactivate npc:7 foo", SYNTAX);
 	REPLIES("actor.status npc:7",
-		"*14\r\n$13\r\nactor_address\r\n$5\r\nnpc:7\r\n$9\r\nis_active\r\n:1\r\n$4\r\nlife\r\n$6\r\nactive\r\n$6\r\nexists\r\n:1\r\n$6\r\nstored\r\n:1\r\n"
-		"$12\r\nmailbox_size\r\n:4\r\n$7\r\nidle_ms\r\n:250");
+		"*16\r\n$13\r\nactor_address\r\n$5\r\nnpc:7\r\n$9\r\nis_active\r\n:1\r\n$4\r\nlife\r\n$6\r\nactive\r\n$6\r\nexists\r\n:1\r\n$6\r\nstored\r\n:1\r\n"
+		"$12\r\nmailbox_size\r\n:4\r\n$7\r\nidle_ms\r\n:250\r\n$7\r\nresting\r\n:0");
 	REPLIES("actor.status no:7", "-NOTYPE no such actor type is registered");
 	REPLIES("actor.list TYPE npc LIMIT 1", "*2\r\n$2\r\n77\r\n*1\r\n*2\r\n$5\r\nnpc:0\r\n$6\r\nactive");
 	REPLIES("actor.list CURSOR 77", "*2\r\n$1\r\n0\r\n*2\r\n*2\r\n$5\r\nany:0\r\n$6\r\nactive\r\n*2\r\n$5\r\nany:1\r\n$6\r\nactive");

@@ -366,11 +366,11 @@ static void asking_for_the_status_activates_nobody(void)
 
 	ASK("/actor/status", ADDRESSED("counter:a"), 200,
 	    "{\"actor_address\":\"counter:a\",\"is_active\":false,\"node_id\":\"node-7\",\"activated_at\":null,"
-	    "\"last_message_at\":null,\"messages_processed\":null,\"mailbox_size\":0,\"exists\":false}");
+	    "\"last_message_at\":null,\"messages_processed\":null,\"mailbox_size\":0,\"resting\":false,\"exists\":false}");
 	EXPECT_EQ(stats(r.wire.box).activations, 0);
 	ASK("/actor/invoke", INVOKE("counter:a", "set", "{\"value\":1}"), 200, "ok");
 	ASK("/actor/status", ADDRESSED("counter/a"), 200, "\"actor_address\":\"counter:a\",\"is_active\":true,\"node_id\":\"node-7\"");
-	EXPECT(strstr(p.body, "\"mailbox_size\":0,\"exists\":true}"));
+	EXPECT(strstr(p.body, "\"mailbox_size\":0,\"resting\":false,\"exists\":true}"));
 	EXPECT(is_time(member(&p, "activated_at")));
 	EXPECT(is_time(member(&p, "last_message_at")));
 	EXPECT(strcmp(member(&p, "activated_at"), member(&p, "last_message_at")) <= 0);
