@@ -3,6 +3,7 @@
 #include "tests/box/kit.h"
 
 #include "box/box.h"
+#include "tests/box/durable_kit.h"
 
 #include <stdlib.h>
 
@@ -587,6 +588,59 @@ static void a_box_that_stops_finishes_at_the_rate(void)
 	noh_close(box);
 }
 
+/* ── on disk ── */
+
+static int tell_ten(noh_turn *t, const noh_msg *m)
+{
+	(void)m;
+	*(uint64_t *)noh_state(t) += 1;
+	for (int i = 0; i < 10; i++)
+		EXPECT_EQ(noh_tell_to(t, "kept:x", 0, NULL, 0), NOH_OK);
+	return NOH_OK;
+}
+
+static int count_or_tell(noh_turn *t, const noh_msg *m)
+{
+	uint64_t *n = noh_state(t);
+
+	*n += m->kind == 0;
+	return m->kind == 0 ? NOH_OK : noh_reply(t, n, sizeof *n);
+}
+
+static bool nine_wait(void *box)
+{
+	noh_type_stats s = stats_of(box, "kept");
+
+	return s.handled == 1 && s.resting == 1 && s.waiting == 9;
+}
+
+static bool ten_are_counted(void *box)
+{
+	return get(box, "kept:x", 1) == 10;
+}
+
+/* What one durable actor sends another is kept while it waits for a token, and across the end of the box: once each. */
+static void what_rests_on_disk_comes_again_once(void)
+{
+	noh_type types[] = { { .name = "sower", .state_size = 8, .on_message = tell_ten },
+			     { .name = "kept", .state_size = 8, .on_message = count_or_tell,
+			       .limits = { .actor_per_second = 0.001, .actor_burst = 1 } } };
+	char room[256];
+	const char *dir = light_dir(room, sizeof room);
+	noh_box *box = open_dir(dir, 2, types, 2);
+
+	EXPECT_EQ(call(box, "sower:a", 0), NOH_OK);
+	EXPECT(test_wait_until(nine_wait, box, SOON));
+	EXPECT_EQ(noh_stop(box, 100), NOH_ETIMEOUT);
+	noh_close(box);
+	types[1].limits = (noh_limits){ 0 };
+	box = open_dir(dir, 2, types, 2);
+	EXPECT(test_wait_until(ten_are_counted, box, SOON));
+	EXPECT_EQ(get(box, "kept:x", 1), 10);
+	shut(box);
+	remove_dir(dir);
+}
+
 TEST_MAIN(
 	TEST(an_actor_handles_its_burst_and_then_one_by_one, "MB-11"),
 	TEST(who_rests_costs_nothing_until_its_token_comes, "MB-11"),
@@ -606,4 +660,5 @@ TEST_MAIN(
 	TEST(limits_that_make_no_sense_are_refused),
 	TEST(of_a_type_with_two_turns_two_run_and_others_run_beside_them, "MB-11"),
 	TEST(more_turns_let_those_who_wait_go_on),
-	TEST(a_box_that_stops_finishes_at_the_rate))
+	TEST(a_box_that_stops_finishes_at_the_rate),
+	TEST(what_rests_on_disk_comes_again_once, "MB-11 MB-12"))
