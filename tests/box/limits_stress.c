@@ -143,5 +143,41 @@ static void limits_hold_whatever_happens_at_once(void)
 	}
 }
 
+/* ── a limit that goes while they go to rest ── */
+
+static int do_nothing(noh_turn *t, const noh_msg *m)
+{
+	(void)t, (void)m;
+	return NOH_OK;
+}
+
+static const noh_type racing = { .name = "racing", .full_mode = NOH_BLOCK, .idle_timeout_ms = NOH_NEVER, .on_message = do_nothing };
+
+static void nobody_rests_by_a_limit_that_is_gone(void)
+{
+	enum { RACERS = 64 };
+	const noh_limits slow = { .actor_per_second = 0.001, .actor_burst = 1 };
+	uint64_t rng = test_seed, n = test_size(4000, 500);
+	bool ok = true;
+	char to[32];
+
+	box = BOX(2, &racing);
+	for (uint64_t i = 0; ok && i < n; i++) {
+		EXPECT_EQ(noh_set_limits(box, "racing", &slow), NOH_OK);
+		for (int k = 0; k < RACERS * 2; k++) {                   /* the second of each has no token */
+			snprintf(to, sizeof to, "racing:%d", k % RACERS);
+			EXPECT_EQ(noh_send(box, to, 0, NULL, 0), NOH_OK);
+		}
+		for (uint64_t spins = test_random(&rng) % 4000; spins; spins--)
+			cpu_relax();
+		EXPECT_EQ(noh_set_limits(box, "racing", NULL), NOH_OK);
+		ok = settles(box, "racing");
+	}
+	EXPECT(ok);
+	EXPECT_EQ(stats_of(box, "racing").resting, 0);
+	end(box);
+}
+
 TEST_MAIN(
+	TEST(nobody_rests_by_a_limit_that_is_gone),
 	TEST(limits_hold_whatever_happens_at_once, "MB-11"))

@@ -460,13 +460,37 @@ static void other_limits_count_at_once_for_those_who_rest(void)
 	EXPECT_EQ(stats_of(box, "slow").resting, 0);
 	after_ms(box, 2000000);                  /* the timers of then mean nobody any more */
 	EXPECT_EQ(notes.n, 20);
+	noh_close(box);
+}
+
+static void a_timer_of_limits_that_are_gone_wakes_nobody_too_soon(void)
+{
+	noh_box *box = stepped();
+
+	send(box, "slow:x", 10);
+	run(box);
+	EXPECT_EQ(notes.n, 3);                   /* the next in 100 ms */
+	EXPECT_EQ(noh_set_limits(box, "slow", &(noh_limits){ .actor_per_second = 0.1 }), NOH_OK);
+	run(box);
+	EXPECT_EQ(notes.n, 4);
+	after_ms(box, 9999);
+	EXPECT_EQ(notes.n, 4);
+	after_ms(box, 1);
+	EXPECT_EQ(notes.n, 5);
+	noh_close(box);
+}
+
+static void a_type_gets_a_rate_and_loses_it(void)
+{
+	noh_box *box = stepped();
+
 	EXPECT_EQ(noh_set_limits(box, "free", &(noh_limits){ .per_second = 1, .over = NOH_OVER_REFUSE }), NOH_OK);
 	send(box, "free:x", 1);
 	EXPECT_EQ(noh_send(box, "free:y", NOTE, NULL, 0), NOH_ERATE);
 	EXPECT_EQ(noh_set_limits(box, "free", NULL), NOH_OK);
 	send(box, "free:y", 3);
 	run(box);
-	EXPECT_EQ(notes.n, 24);
+	EXPECT_EQ(notes.n, 4);
 	noh_close(box);
 }
 
@@ -656,6 +680,8 @@ TEST_MAIN(
 	TEST(a_step_has_all_of_its_tokens_or_is_refused),
 	TEST(who_rests_can_be_thrown_out),
 	TEST(other_limits_count_at_once_for_those_who_rest, "MB-11"),
+	TEST(a_timer_of_limits_that_are_gone_wakes_nobody_too_soon),
+	TEST(a_type_gets_a_rate_and_loses_it),
 	TEST(limits_are_told_as_they_are_in_force),
 	TEST(limits_that_make_no_sense_are_refused),
 	TEST(of_a_type_with_two_turns_two_run_and_others_run_beside_them, "MB-11"),
