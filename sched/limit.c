@@ -197,8 +197,11 @@ bool limit_holds(struct worker *w, struct cell *c, bool in_hand)
 	struct ext *x = c->ext;
 	uint32_t n;
 
-	if (!(load_relaxed(&t->limits) & LIMIT_WAIT))
+	if (!(load_relaxed(&t->limits) & LIMIT_WAIT)) {
+		if (x && (x->limit.until_ns || x->limit.tokens))
+			rest_ends(w, c, 0);
 		return false;
+	}
 	n = waiting(c, in_hand);
 	if (x && x->limit.tokens) {
 		if (n == 0) {
@@ -410,10 +413,11 @@ static bool need_buckets(struct sched *s)
 static void show(struct type *t, const noh_limits *l)
 {
 	/* Once there were places, somebody may hold one: they stay, as many as anybody wants. */
-	unsigned is = (l->turns ? LIMIT_TURNS : 0) | (load_relaxed(&t->limits) & LIMIT_TURNS);
+	unsigned is = (l->turns ? LIMIT_TURNS : 0) | (load_relaxed(&t->limits) & (LIMIT_TURNS | LIMIT_EVER));
 
 	if (l->per_second > 0 || l->actor_per_second > 0)
 		is |= l->over == NOH_OVER_REFUSE ? LIMIT_REFUSE : LIMIT_WAIT;
+	is |= is ? LIMIT_EVER : 0;
 	store_relaxed(&t->limits, (uint8_t)is);
 	store_relaxed(&t->odd, t->odd_itself || is);
 	store_relaxed(&t->guarded, t->noted || is);

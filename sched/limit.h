@@ -24,7 +24,10 @@
 
 #include <stdalign.h>
 
-enum { LIMIT_WAIT = 1, LIMIT_REFUSE = 2, LIMIT_TURNS = 4 };    /* type.limits */
+enum {                                 /* type.limits                                                   */
+	LIMIT_WAIT = 1, LIMIT_REFUSE = 2, LIMIT_TURNS = 4,
+	LIMIT_EVER = 8                 /* it has some, or had: somebody may rest by them still          */
+};
 
 struct limit {
 	alignas(CACHE_LINE) struct {             /* by limit_set; all read it */
