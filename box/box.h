@@ -93,6 +93,9 @@ int  box_register_clerk(noh_box *box);
 /* schedule.c - what is told from the image. Blocks until all that is durable now is folded: NOH_OK, NOH_ETIMEOUT. */
 int  box_fold_now(noh_box *box, uint32_t timeout_ms);
 
+/* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. */
+void box_stop_trees(noh_box *box, uint64_t until_ns);
+
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100
 uint32_t box_idle_ds(uint32_t idle_timeout_ms);              /* of the scheduler's tenths           */
