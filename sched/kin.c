@@ -493,7 +493,7 @@ static void restart(struct worker *w, struct cell *c, const struct sysmsg *n)
 	struct vitals *v = vitals_if(c);
 
 	if (v && n->body.bytes[0])
-		v->of.in_window = v->of.streak = 0;
+		supervise_forgive(w, v, true);
 	if (cell_type(w->fixed.sched, c)->supervised && (cell_life(c) == NOH_ACTIVE || (v && v->down)))
 		supervise_restart(w, c);
 	answer_round(&w->mine.port, n->token);
