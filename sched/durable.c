@@ -352,7 +352,7 @@ int durable_note(struct worker *w, struct cell *c, bool kept, durable_put_fn *pu
 	put(&k, w, c, arg);
 	if (k.size == 0)
 		return NOH_OK;
-	if (w->mine.read_only)
+	if (w->mine.read_only || !s->journal.room(s->journal.arg, w->fixed.index))
 		return NOH_ENOSPC;
 	record = begin_record(w, c, k.size, tag, seq, 0, &k);
 	if (!record)

@@ -209,6 +209,15 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	return NOH_OK;
 }
 
+/* More than a state, which the next turn records, or the image: children, entries, schedules, messages. A full disk is
+ * no reason not to be activated. */
+static bool leaves_more(struct worker *w)
+{
+	const struct noh_turn *t = &w->mine.turn;
+
+	return (t->fx->count || (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE))) && !w->mine.read_only;
+}
+
 static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 {
 	int rc;
@@ -221,6 +230,8 @@ static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 	poison_done(w);
 	if (rc >= 0 && (w->mine.turn.so_far.flags & TURN_BIRTHS))
 		rc = newborn_enter(w);
+	if (rc >= 0 && cell_type(w->fixed.sched, c)->durable && leaves_more(w))
+		rc = durable_prepare(w, c);
 	if (rc >= 0) {
 		(void)turn_commit(w, c, false, false);
 		return NOH_OK;
