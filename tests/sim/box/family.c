@@ -74,8 +74,9 @@ static int kid_goes(noh_turn *t)
 	unsigned k = number_of(t);
 
 	f->active[k] = false;
-	if (!f->stopping || sim->plan.memory_budget || sim->dead)
+	if (!f->stopping || !f->to_stop[k] || sim->plan.memory_budget || sim->dead)
 		return NOH_OK;
+	f->to_stop[k] = false;
 	if (k >= f->next)
 		sim_violation("kid:%u stops after kid:%u, which was spawned before it", k, f->next);
 	f->next = k;
@@ -110,7 +111,7 @@ static int boss_goes(noh_turn *t)
 
 	(void)t;
 	for (unsigned k = 0; k < KIDS; k++)
-		if (f->stopping && f->active[k] && !sim->plan.memory_budget && !sim->dead)
+		if (f->stopping && f->to_stop[k] && !sim->plan.memory_budget && !sim->dead)
 			sim_violation("boss:0 stops before its kid:%u", k);
 	return NOH_OK;
 }
@@ -214,12 +215,20 @@ static void stopped(void *user, int status, const void *answer, size_t len)
 	seen->tree_stops += !sim->dead;
 }
 
+/* Whoever is spawned, or spawned again, meanwhile is none of it. */
 static void stop_tree(void)
 {
 	struct sim_family *f = &sim->family;
+	noh_vitals v;
+	char address[16];
 
 	f->stopping = true;
 	f->next = KIDS;
+	for (unsigned k = 0; k < KIDS; k++) {
+		snprintf(address, sizeof address, "kid:%u", k);
+		f->to_stop[k] = noh_get_vitals(sim->box, address, &v) == NOH_OK && v.parent[0] && v.life == NOH_ACTIVE &&
+				f->active[k];
+	}
 	if (noh_stop_tree_then(sim->box, "boss:0", stopped, NULL) != NOH_OK)
 		f->stopping = false;
 }

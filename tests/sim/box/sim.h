@@ -118,6 +118,7 @@ enum { KIDS = 4, KNOTS = 3 };
 struct sim_family {              /* family.c */
 	uint32_t sent[KIDS], done[KIDS], failed[KIDS];   /* messages; how often the one at hand has failed */
 	bool     active[KIDS];
+	bool     to_stop[KIDS];  /* was in the tree when that began to stop, and has not stopped since */
 	bool     stopping;       /* the tree is                                                */
 	uint32_t next;           /* those spawned before it stop next                          */
 	uint32_t knot_fails, knot_failures, escalations;

@@ -31,6 +31,7 @@ static const char *const plant_names[PLANTS] = {
 	"stale-snapshot", "fold-past-stamp", "redeliver", "overtake", "sequence-reset", "timer-lost",
 	"relay-forgets", "key-forgotten", "entries-left", "step-split",
 	"backoff-uncapped", "restart-loses", "escalation-loop", "stop-order",
+	"late-lost", "late-overtaken",
 };
 
 /* Shared with the children. */
