@@ -48,6 +48,8 @@ const struct metric metrics[] = {
 	  "1: the type is refused, since what is stored of it is of a version that no migration leads from.", metric_degraded },
 	{ "noh_dead_letters", METRIC_GAUGE, "reason",
 	  "Messages nobody could take: quarantined (stored now), undeliverable (since the start).", metric_dead_letters },
+	{ "noh_messages_late", METRIC_GAUGE, "",
+	  "Messages of finished turns that wait for memory to be delivered with; their senders wait, too.", metric_late },
 	{ "noh_late_answers_total", METRIC_COUNTER, "", "Answers nobody waited for any more.", metric_late_answers },
 	{ "noh_idempotent_replays_total", METRIC_COUNTER, "protocol",
 	  "Calls with an idempotency key that were answered from memory or disk, without another effect: resp, http, "
@@ -104,6 +106,8 @@ const struct metric metrics[] = {
 	{ "noh_io_uring_sq_full_total", METRIC_COUNTER, "", "Times a submission queue was full.", metric_sq_full },
 	{ "noh_io_errors_total", METRIC_COUNTER, "op", "What the system refused: accept, receive, send, disk.",
 	  metric_io_errors },
+	{ "noh_log_lines_total", METRIC_COUNTER, "result",
+	  "Lines of the log: written, left_out (alike, or too many), lost (whoever reads it is too slow).", metric_log_lines },
 
 	{ "process_cpu_seconds_total", METRIC_COUNTER, "", "CPU time of the process.", metric_cpu },
 	{ "process_resident_memory_bytes", METRIC_GAUGE, "", "Memory of the process.", metric_resident },

@@ -68,8 +68,8 @@ metric_fn metric_actors_active, metric_actors_stored, metric_activations, metric
 	metric_invoke, metric_batch, metric_restarts, metric_quarantined, metric_degraded, metric_replays;
 
 /* metrics_box.c */
-metric_fn metric_build, metric_started, metric_ready, metric_dead_letters, metric_late_answers, metric_memory,
-	metric_timers, metric_lateness, metric_turns, metric_slow_turns, metric_steals, metric_parked, metric_busy,
+metric_fn metric_build, metric_started, metric_ready, metric_dead_letters, metric_late, metric_late_answers, metric_memory,
+	metric_log_lines, metric_timers, metric_lateness, metric_turns, metric_slow_turns, metric_steals, metric_parked, metric_busy,
 	metric_busy_ratio;
 
 /* metrics_disk.c */

@@ -2,6 +2,7 @@
  * step, in boxes whose rings, cells or budget are used up at the moment that matters. */
 #include "tests/box/durable_kit.h"
 #include "tests/box/kit.h"
+#include "tests/box/metrics_kit.h"
 
 #include "box/box.h"
 
@@ -283,6 +284,11 @@ static void what_is_late_when_the_box_closes_is_counted(void)
 	no_rings();
 	(void)step(0);
 	EXPECT_EQ(late(), NOTES - 1);                    /* the first was in its hand */
+	scrape(box);
+	EXPECT_EQ(said("noh_messages_late"), NOTES - 1);
+	free(scraped.text);
+	scraped.text = NULL;
+	scraped.room = 0;
 	EXPECT_EQ(noh_stop(box, 0), NOH_OK);
 	EXPECT_EQ(stats_of(box, "reader").dropped_stop, NOTES - 1);
 	EXPECT(adds_up(box, "reader"));
