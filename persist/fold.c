@@ -25,7 +25,7 @@ uint8_t *fold_keep(struct fold *f, size_t len)
 
 		if (room < need)
 			room = need;
-		c = mem_large(sizeof *c + room);
+		c = blocks_take(&f->db->folding.blocks, sizeof *c + room);
 		if (!c)
 			return NULL;
 		*c = (struct fold_chunk){ .next = f->chunks, .room = room };
@@ -57,6 +57,9 @@ int fold_begin(struct db *db, struct fold **out)
 	if (!f)
 		return error_set(NOH_ENOMEM, "folding into %s: out of memory", db->fixed.file);
 	f->db = db;
+	f->records.blocks = f->pending.blocks = &db->folding.blocks;
+	f->records.first_room = db->folding.records;
+	f->pending.first_room = db->folding.messages;
 	db_stamp(db, &f->stamped, &epoch);
 	*out = f;
 	return NOH_OK;
@@ -67,13 +70,21 @@ void fold_limit(struct fold *f, struct fold_pages *pages)
 	f->limit = pages;
 }
 
+void fold_trim(struct db *db)
+{
+	blocks_free(&db->folding.blocks);
+	db->folding.records = db->folding.messages = 0;
+}
+
 void fold_abort(struct fold *f)
 {
 	if (!f)
 		return;
+	f->db->folding.records = f->records.room;
+	f->db->folding.messages = f->pending.room;
 	for (struct fold_chunk *c = f->chunks, *next; c; c = next) {
 		next = c->next;
-		mem_large_free(c, sizeof *c + c->room);
+		blocks_give(&f->db->folding.blocks, c, sizeof *c + c->room);
 	}
 	refs_free(&f->records);
 	refs_free(&f->pending);

@@ -22,14 +22,14 @@
 bool refs_add(struct refs *r, const void *key, size_t len, uint64_t seq, const void *at, uint32_t note)
 {
 	if (r->count == r->room) {
-		size_t room = r->room ? r->room * 2 : FIRST_ROOM;
-		struct ref *all = mem_large(room * sizeof *all);
+		size_t room = r->room ? r->room * 2 : r->first_room > FIRST_ROOM ? r->first_room : FIRST_ROOM;
+		struct ref *all = blocks_take(r->blocks, room * sizeof *all);
 
 		if (!all)
 			return false;
 		if (r->count)
 			memcpy(all, r->all, r->count * sizeof *all);
-		mem_large_free(r->all, r->room * sizeof *all);
+		mem_large_free(r->all, r->room * sizeof *all);   /* the next one begins with the larger one */
 		r->all = all;
 		r->room = room;
 	}
@@ -39,9 +39,9 @@ bool refs_add(struct refs *r, const void *key, size_t len, uint64_t seq, const v
 
 void refs_free(struct refs *r)
 {
-	mem_large_free(r->all, r->room * sizeof *r->all);
-	mem_large_free(r->order, r->order_room * sizeof *r->order);
-	*r = (struct refs){ .count = 0 };
+	blocks_give(r->blocks, r->all, r->room * sizeof *r->all);
+	blocks_give(r->blocks, r->order, r->order_room * sizeof *r->order);
+	*r = (struct refs){ .blocks = r->blocks };
 }
 
 /* ── few of them ── */
@@ -271,8 +271,8 @@ static void sort_from(const struct refs *r, struct ref_place *p, size_t n, uint3
 static bool make_order(struct refs *r)
 {
 	if (r->order_room < r->count) {
-		mem_large_free(r->order, r->order_room * sizeof *r->order);
-		r->order = mem_large(r->room * sizeof *r->order);
+		blocks_give(r->blocks, r->order, r->order_room * sizeof *r->order);
+		r->order = blocks_take(r->blocks, r->room * sizeof *r->order);
 		r->order_room = r->order ? r->room : 0;
 		if (!r->order)
 			return false;
@@ -290,13 +290,13 @@ bool refs_sort(struct refs *r)
 	if (!make_order(r))
 		return false;
 	if (r->count > FEW) {
-		spare = mem_large(r->count * sizeof *spare);
+		spare = blocks_take(r->blocks, r->room * sizeof *spare);
 		if (!spare)
 			return false;
 	}
 	if (r->count)
 		sort_from(r, r->order, r->count, 0, spare);
-	mem_large_free(spare, r->count * sizeof *spare);
+	blocks_give(r->blocks, spare, r->room * sizeof *spare);
 	return true;
 }
 

@@ -5,6 +5,8 @@
 #ifndef NOH_PERSIST_REFS_H
 #define NOH_PERSIST_REFS_H
 
+#include "persist/blocks.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,13 +31,15 @@ struct refs {
 	size_t            count, room;
 	struct ref_place *order;         /* after sorting */
 	size_t            order_room;
+	struct blocks    *blocks;        /* where its memory comes from; NULL: the allocator */
+	size_t            first_room;    /* so many are expected; 0: few */
 };
 
 bool refs_add(struct refs *r, const void *key, size_t len, uint64_t seq, const void *at, uint32_t note);
 /* Stable, and the time is that of looking at the keys a few times, whatever they are. False: no memory, and no
  * order. */
 bool refs_sort(struct refs *r);
-void refs_free(struct refs *r);
+void refs_free(struct refs *r);          /* blocks stays */
 
 /* ── after sorting ── */
 
