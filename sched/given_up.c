@@ -77,15 +77,21 @@ static bool is_given_up(struct worker *w, struct cell *c)
 	return load_relaxed(&cell_type(w->fixed.sched, c)->quarantined) || (v && v->of.health >= NOH_DEGRADED);
 }
 
-/* The process ended in its turn: that was a failure, and what starts now is the restart. */
+/* The process ended in its turn: that was a failure, and what starts now is the restart. True: that was too often. */
 static bool crashed_too_often(struct worker *w, struct cell *c, const struct type *t)
 {
 	struct vitals *v;
 
-	if (!t->supervised || !poison_suspects(w->fixed.sched, c) || !(v = vitals_of(w->fixed.sched, c)))
+	if (!t->supervised || !poison_blames(w->fixed.sched, c) || !(v = vitals_of(w->fixed.sched, c)))
 		return false;
+	if (supervise_count(w, v, &t->sup, "the process ended while it was handling a message")) {
+		if (supervise_back_off(w, c, v, true, 0))
+			supervise_note(w, c);
+		return true;
+	}
 	supervise_count_restart(w, v);
-	return supervise_count(w, v, &t->sup, "the process ended while it was handling a message");
+	supervise_note(w, c);
+	return false;
 }
 
 bool supervise_admits(struct worker *w, struct cell *c)
@@ -104,14 +110,7 @@ bool supervise_admits(struct worker *w, struct cell *c)
 		c->flags &= (uint8_t)~CELL_READY;
 		return false;
 	}
-	if (__builtin_expect(w->fixed.sched->crashes != NULL, 0) && crashed_too_often(w, c, t)) {
-		v = vitals_if(c);
-		if (!supervise_back_off(w, c, v, true, 0))
-			return false;
-		supervise_note(w, c);
-		return false;
-	}
-	return true;
+	return !w->fixed.sched->crashes || !crashed_too_often(w, c, t);
 }
 
 int supervise_code(struct worker *w, struct cell *c)

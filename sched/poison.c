@@ -55,6 +55,19 @@ bool poison_suspects(struct sched *s, struct cell *c)
 	return false;
 }
 
+bool poison_blames(struct sched *s, struct cell *c)
+{
+	bool blamed = false;
+
+	for (uint32_t i = 0; s->crashes && i < s->crashes->count; i++) {
+		struct crash *e = &s->crashes->list[i];
+
+		if (e->hash == body_hash(c) && load_relaxed(&e->times) && !swap_acq_rel(&e->blamed, 1))
+			blamed = true;
+	}
+	return blamed;
+}
+
 static const char reason[] = "it was being handled each time the process ended";
 
 /* One record, no effect. */

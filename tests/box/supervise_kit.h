@@ -5,9 +5,11 @@
 #include "tests/box/durable_kit.h"
 #include "tests/box/kit.h"
 
+#include <signal.h>
+
 struct worker_state { uint64_t sum, activations, list; };
 
-enum { ADD, GET, ACTIVATIONS, LIST, FLAKY, POISON, LATE, REVISION, STOP, APPLY, SEND_ADD, KINDS };
+enum { ADD, GET, ACTIVATIONS, LIST, FLAKY, POISON, LATE, REVISION, STOP, APPLY, SEND_ADD, KILL, KINDS };
 
 static atomic_u64 failures_left;           /* so many FLAKY messages, and activations if fail_activate, fail */
 static atomic_u32 fail_activate;
@@ -67,6 +69,9 @@ static inline int worker_on_message(noh_turn *t, const noh_msg *m)
 		s->sum = n;
 		EXPECT_EQ(noh_set_revision(t, n, n), NOH_OK);
 		return fails_now() ? noh_fail(t, "cannot apply %llu", (unsigned long long)n) : NOH_OK;
+	case KILL:
+		raise(SIGKILL);                  /* as a crash would, but without a core */
+		return NOH_OK;
 	case SEND_ADD:
 		s->sum += n;
 		return noh_tell_to(t, "w:one", ADD, &n, 8);
@@ -87,7 +92,7 @@ static const noh_kind worker_kinds[KINDS] = {
 	[LIST] = { .name = "list" }, [FLAKY] = { .name = "flaky" }, [POISON] = { .name = "poison" },
 	[LATE] = { .name = "late" }, [REVISION] = { .name = "revision" }, [STOP] = { .name = "stop" },
 	[APPLY] = { .name = "apply", .flags = NOH_KIND_COALESCE, .coalesce = by_revision },
-	[SEND_ADD] = { .name = "send add" },
+	[SEND_ADD] = { .name = "send add" }, [KILL] = { .name = "kill" },
 };
 
 #define WORKER(n, p) { .name = (n), .state_size = sizeof(struct worker_state), .full_mode = NOH_BLOCK, \

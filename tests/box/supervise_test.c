@@ -1,6 +1,8 @@
 /* tests/box/supervise_test.c - an actor that fails: restarted, given up, resumed; what is known of it. */
 #include "tests/box/supervise_kit.h"
 
+#include <sys/wait.h>
+
 #define QUICK .base_ms = 1, .cap_ms = 4
 
 static const noh_supervision patient = { QUICK, .restarts = 100 };
@@ -383,6 +385,40 @@ static void strict_limits_count_failures_not_messages(void)
 	end(box);
 }
 
+static void kill_in(const char *dir, const noh_type *type)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		noh_box *box = open_logged(dir, 1, TYPES(type));
+
+		(void)call(box, "w:one", KILL);
+		_exit(0);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT(WIFSIGNALED(status));
+}
+
+static void a_process_that_ended_in_its_turn_is_its_failure(void)
+{
+	char room[256];
+	const char *dir = light_dir(room, sizeof room);
+	noh_box *box;
+
+	kill_in(dir, &jailed);
+	for (int i = 0; i < 2; i++) {            /* it is counted once */
+		box = open_logged(dir, 1, TYPES(&jailed));
+		EXPECT_EQ(call(box, "w:one", GET), NOH_OK);
+		EXPECT_EQ(noh_deactivate(box, "w:one", false, SOON), NOH_OK);
+		EXPECT_EQ(call(box, "w:one", GET), NOH_OK);
+		EXPECT_EQ(vitals_of(box, "w:one").restarts, 1);
+		EXPECT(strstr(vitals_of(box, "w:one").reason, "the process ended") != NULL);
+		end(box);
+	}
+	remove_dir(dir);
+}
+
 /* ── what an actor says of itself ── */
 
 static void revisions_and_errors_are_kept_with_the_turn(void)
@@ -458,6 +494,7 @@ TEST_MAIN(
 	TEST(a_higher_revision_is_a_new_beginning, "SUP-07"),
 	TEST(a_type_can_be_quarantined_as_a_whole, "SUP-05"),
 	TEST(a_quarantined_type_stays_so_across_a_restart_of_the_box, "SUP-05"),
+	TEST(a_process_that_ended_in_its_turn_is_its_failure, "SUP-01 SUP-17"),
 	TEST(strict_limits_count_failures_not_messages, "SUP-06"),
 	TEST(revisions_and_errors_are_kept_with_the_turn, "SUP-15 SUP-17"),
 	TEST(nonsense_is_refused))
