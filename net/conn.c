@@ -4,7 +4,7 @@
  * in the connection's own. A connection is not read further while it has too many commands unanswered, too
  * much output not taken, or a request that its actor has no room for: the client feels it, nobody else does.
  */
-#include "net/net.h"
+#include "net/lend.h"
 
 #include "core/mem.h"
 
@@ -479,11 +479,16 @@ static void on_settle(void *user)
 	request_deliver(user);
 }
 
+static void on_lent(void *user, uint32_t index, int result)
+{
+	lend_sent(user, index, result);
+}
+
 static void on_starved(void *user)
 {
 	((struct net *)user)->starved = true;
 }
 
 const struct io_handlers conn_handlers = {
-	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_starved,
+	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_lent, on_starved,
 };
