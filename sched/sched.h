@@ -200,7 +200,7 @@ struct noh_turn {
 };
 
 #define PENDING_TABLE 64           /* messages this turn has for one mailbox: direct mapped        */
-struct pending_sends { uint64_t turn; uint32_t cell, count; };
+struct pending_sends { uint64_t turn; noh_actor to; uint32_t count, limit; };    /* limit: so many without a look */
 
 /* Cells made for addresses that are probably new, until the turn ends (newborn.c). */
 struct newborn { uint64_t hash; uint32_t effect, cell, is; };
@@ -231,7 +231,9 @@ struct worker {
 	alignas(CACHE_LINE) struct {
 		struct port      port;
 		struct noh_turn  turn;
-		struct effects   fx[2], sorted;    /* sorted: scratch of a large commit */
+		struct effects   fx[2];
+		const struct msg **order;          /* of a large commit: scratch                   */
+		uint32_t         order_room;
 		void            *scratch;
 		struct pending_sends sends[PENDING_TABLE];
 		struct newborns  newborns;
@@ -473,8 +475,8 @@ enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN,
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
-uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *msgs,
-			   size_t stride, uint32_t n, int *rc);
+uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *const *msgs,
+			   uint32_t n, int *rc);
 void msg_dispose(struct port *p, const struct msg *m, int status);
 void node_undeliverable(struct port *p, struct sysmsg *n);
 

@@ -16,6 +16,7 @@
 #include "sched/trace.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -210,6 +211,10 @@ void turn_answer_failed(struct worker *w, const noh_msg *m, int status)
 		turn_answer(w, m, status);
 }
 
+#define RUN 256                  /* messages side by side that go in together  */
+#define GROUPS 128
+#define GROUP_FROM 32            /* fewer effects are not worth it              */
+
 /* A message to an idle actor: claim it, and keep the message at hand for its turn. */
 static ALWAYS_INLINE bool into_hand(struct worker *w, struct effect *e)
 {
@@ -223,99 +228,140 @@ static ALWAYS_INLINE bool into_hand(struct worker *w, struct effect *e)
 	return true;
 }
 
+static struct effect *effect_of(const struct msg *m)
+{
+	return (struct effect *)((uintptr_t)m - offsetof(struct effect, msg));
+}
+
+/* n messages for one actor. How many of them are dealt with. */
+static uint32_t publish_together(struct port *p, const struct msg **run, uint32_t n)
+{
+	struct effect *e = effect_of(run[0]);
+	int rc;
+	uint32_t done = sched_deliver_run(p, cell_at(p->sched, e->cell), e->gen, run, n, &rc);
+
+	if (rc == NOH_OK)
+		return done;
+	publish(p, effect_of(run[done]));        /* says what is wrong */
+	return done + 1;
+}
+
+static inline noh_actor effect_to(const struct effect *e)
+{
+	return ref_make(e->cell, e->gen);
+}
+
+static inline bool is_message(const struct effect *e)
+{
+	return e->cell && e->msg.len != FX_SPAWN;
+}
+
+void turn_publish_one(struct worker *w, struct effect *e)
+{
+	if (!into_hand(w, e))
+		publish(&w->mine.port, e);
+}
+
 /* Messages to one actor that stand side by side go in together. */
 uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most)
 {
-	struct port *p = &w->mine.port;
-	uint32_t n = 1, done;
-	int rc;
+	const struct msg *run[RUN];
+	uint32_t n = 1;
 
-	if (e->cell && e->msg.len != FX_SPAWN)
-		while (n < most && e[n].cell == e->cell && e[n].gen == e->gen &&
-		       e[n].msg.len != FX_SPAWN)
-			n++;
-	if (n > 1) {
-		done = sched_deliver_run(p, cell_at(p->sched, e->cell), e->gen, &e->msg, sizeof *e, n,
-					 &rc);
-		if (rc == NOH_OK)
-			return done;
-		e += done;
-		publish(p, e);              /* says what is wrong */
-		return done + 1;
+	if (most > 1 && effect_to(&e[1]).bits == effect_to(e).bits && is_message(e)) {
+		run[0] = &e->msg;
+		for (most = most < RUN ? most : RUN; n < most && effect_to(&e[n]).bits == effect_to(e).bits &&
+						     e[n].msg.len != FX_SPAWN; n++)
+			run[n] = &e[n].msg;
 	}
-	if (!into_hand(w, e))
-		publish(p, e);
+	if (n > 1)
+		return publish_together(&w->mine.port, run, n);
+	turn_publish_one(w, e);
 	return 1;
 }
 
-#define GROUPS 128
-#define GROUP_FROM 32           /* fewer effects are not worth it */
-
-/* Bring the messages of a large turn together by receiver, each receiver's in the order sent, so that
- * they go in as runs. Order between receivers is nobody's to see: all of it happens at once. NULL: too
- * many receivers, no memory, or addresses are noted by place. */
-static struct effect *group_by_receiver(struct worker *w, const struct effect *list, uint32_t count)
+static bool order_room(struct worker *w, uint32_t count)
 {
-	struct { uint32_t cell, at; } groups[GROUPS];
-	struct effects *sorted = &w->mine.sorted;
-	uint32_t used = 0, at = 0;
+	uint32_t room = w->mine.order_room ? w->mine.order_room : 64;
+	const struct msg **order;
 
-	if (w->mine.turn.so_far.letters || list[0].cell == list[1].cell)
-		return NULL;
-	while (sorted->room < count)
-		if (!effects_grow(sorted))
-			return NULL;
-	for (uint32_t g = 0; g < GROUPS; g++)
-		groups[g].cell = UINT32_MAX;
+	if (w->mine.order_room >= count)
+		return true;
+	while (room < count)
+		room *= 2;
+	order = mem_alloc(room * sizeof *order);
+	if (!order)
+		return false;
+	mem_free(w->mine.order, w->mine.order_room * sizeof *order);
+	w->mine.order = order;
+	w->mine.order_room = room;
+	return true;
+}
+
+struct group { noh_actor to; uint32_t count, at; };
+
+/* Which of GROUPS places each receiver has, and how many messages are for it. False: two receivers have one
+ * place, nearly all are different, or not all are messages. */
+static bool group_by_receiver(struct group *groups, const struct effect *list, uint32_t count)
+{
+	uint32_t used = 0;
+
+	memset(groups, 0, GROUPS * sizeof *groups);
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t g = list[i].cell % GROUPS;
+		struct group *g = &groups[list[i].cell % GROUPS];
 
-		if (groups[g].cell != list[i].cell) {
-			if (groups[g].cell != UINT32_MAX)
-				return NULL;             /* two receivers in one place */
-			groups[g].cell = list[i].cell;
-			groups[g].at = 0;
+		if (g->to.bits != effect_to(&list[i]).bits) {
+			if (g->count || !is_message(&list[i]))
+				return false;
+			g->to = effect_to(&list[i]);
 			used++;
 		}
-		groups[g].at++;
+		g->count++;
 	}
-	if (used * 2 > count)
-		return NULL;                             /* nearly all different */
-	for (uint32_t g = 0; g < GROUPS; g++) {
-		uint32_t n = groups[g].cell == UINT32_MAX ? 0 : groups[g].at;
+	return used * 2 <= count;
+}
 
+/* Bring the messages of a large turn together by receiver, each receiver's in the order sent, so that
+ * they go in as runs. Order between receivers is nobody's to see: all of it happens at once. */
+static bool publish_by_receiver(struct worker *w, struct effect *list, uint32_t count)
+{
+	struct group groups[GROUPS];
+	uint32_t at = 0;
+
+	/* Addresses are noted by place; and of two to one actor side by side there will be more. */
+	if (w->mine.turn.so_far.letters || list[0].cell == list[1].cell || !group_by_receiver(groups, list, count) ||
+	    !order_room(w, count))
+		return false;
+	for (uint32_t g = 0; g < GROUPS; g++) {
 		groups[g].at = at;
-		at += n;
+		at += groups[g].count;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		sorted->list[groups[list[i].cell % GROUPS].at++] = list[i];
-	return sorted->list;
+		w->mine.order[groups[list[i].cell % GROUPS].at++] = &list[i].msg;
+	for (uint32_t g = 0; g < GROUPS; g++) {
+		const struct msg **run = w->mine.order + groups[g].at - groups[g].count;
+
+		for (uint32_t n = groups[g].count; n; ) {
+			uint32_t done = n > 1 ? publish_together(&w->mine.port, run, n)
+					      : turn_publish_run(w, effect_of(run[0]), 1);
+
+			run += done;
+			n -= done;
+		}
+	}
+	return true;
 }
 
 void turn_publish(struct worker *w, uint32_t count)
 {
 	struct effects *fx = w->mine.turn.fx;
-	struct effect  *list = fx->list, *grouped = NULL;
 
-	if (count >= GROUP_FROM)
-		grouped = group_by_receiver(w, list, count);
-	if (grouped)
-		list = grouped;
-	for (uint32_t i = 0; i < count; )
-		i += turn_publish_run(w, &list[i], count - i);
+	if (count == 1)
+		turn_publish_one(w, fx->list);
+	else if (count < GROUP_FROM || !publish_by_receiver(w, fx->list, count))
+		for (uint32_t i = 0; i < count; )
+			i += turn_publish_run(w, &fx->list[i], count - i);
 	fx->count = 0;
-}
-
-struct effect *turn_publish_many(struct worker *w, bool at_end)
-{
-	struct effects *fx = w->mine.turn.fx;
-	uint32_t n = fx->count;
-
-	turn_publish(w, n - 1);
-	if (at_end && fx->list[n - 1].msg.len != FX_SPAWN && turn_hand_on(w, &fx->list[n - 1]))
-		return &fx->list[n - 1];
-	publish(&w->mine.port, &fx->list[n - 1]);
-	return NULL;
 }
 
 static void erase(struct worker *w, struct noh_turn *t)
@@ -444,7 +490,7 @@ void turn_free(struct worker *w)
 
 	for (int i = 0; i < 2; i++)
 		mem_free(w->mine.fx[i].list, w->mine.fx[i].room * sizeof(struct effect));
-	mem_free(w->mine.sorted.list, w->mine.sorted.room * sizeof(struct effect));
+	mem_free(w->mine.order, w->mine.order_room * sizeof *w->mine.order);
 	mem_free(t->ops, t->op_room * sizeof *t->ops);
 	mem_free(t->letters.bytes, t->letters.room);
 	mem_free(w->mine.newborns.list, w->mine.newborns.room * sizeof *w->mine.newborns.list);
