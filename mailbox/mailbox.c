@@ -48,11 +48,30 @@ static inline void locate(const struct rings *rs, uint32_t id, uint64_t tail, st
 	p->age = age;
 }
 
-/* Slots from position pos on that are not free any more, though nobody has seen them: n of them. */
-static void unprepare(struct ring *r, uint32_t log2, uint64_t pos, uint32_t n)
+/* A walk along the slots of a ring: where it is, and what val says there when the slot is free. */
+struct walk { struct slot *slot, *first, *end; uint64_t free_val; };
+
+static inline struct walk walk_from(struct ring *r, uint32_t class_no, uint64_t pos)
 {
-	for (; n; n--, pos++)
-		store_relaxed(&r->slots[pos & ((UINT64_C(1) << log2) - 1)].val, (pos >> log2) * 2);
+	uint32_t log2 = ring_slots_log2(class_no);
+	uint64_t slots = UINT64_C(1) << log2;
+
+	return (struct walk){ r->slots + (pos & (slots - 1)), r->slots, r->slots + slots, (pos >> log2) * 2 };
+}
+
+static inline void walk_on(struct walk *at)
+{
+	if (__builtin_expect(++at->slot == at->end, 0)) {
+		at->slot = at->first;
+		at->free_val += 2;
+	}
+}
+
+/* Slots that are not free any more, though nobody has seen them: n of them. */
+static void unprepare(struct walk at, uint32_t n)
+{
+	for (; n; n--, walk_on(&at))
+		store_relaxed(&at.slot->val, at.free_val);
 }
 
 /* Set up ring id for a mailbox whose tail is `tail`, with msgs in its first slots. */
@@ -60,22 +79,19 @@ static bool prepare(const struct rings *rs, uint32_t id, uint32_t prev, uint64_t
 		    const struct msg *const *msgs, uint32_t n)
 {
 	struct ring *r = ring_at(rs, id);
-	uint32_t     log2 = ring_slots_log2(ring_class(id));
 	uint64_t     base = load_relaxed(&r->next);
+	struct walk  first = walk_from(r, ring_class(id), base), at = first;
 
 	store_relaxed(&r->start, tail);
 	store_relaxed(&r->base, base);
 	store_relaxed(&r->prev, prev);
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t     pos = base + i;
-		struct slot *slot = &r->slots[pos & ((UINT64_C(1) << log2) - 1)];
-
-		if (load_acquire(&slot->val) != (pos >> log2) * 2) {     /* a late dropper still reads it */
-			unprepare(r, log2, base, i);
+	for (uint32_t i = 0; i < n; i++, walk_on(&at)) {
+		if (load_acquire(&at.slot->val) != at.free_val) {        /* a late dropper still reads it */
+			unprepare(first, i);
 			return false;
 		}
-		slot->msg = *msgs[i];
-		store_relaxed(&slot->val, (pos >> log2) * 2 + 1);                  /* C */
+		at.slot->msg = *msgs[i];
+		store_relaxed(&at.slot->val, at.free_val + 1);                     /* C */
 	}
 	return true;
 }
@@ -112,7 +128,7 @@ static enum mb_push bring(struct mailbox *m, const struct mailroom *room, uint64
 		return mb_state(was) == MB_IDLE ? MB_PUSHED_WAKE : MB_PUSHED;
 	struct ring *r = ring_at(room->rings, next);
 
-	unprepare(r, ring_slots_log2(ring_class(next)), load_relaxed(&r->base), n);
+	unprepare(walk_from(r, ring_class(next), load_relaxed(&r->base)), n);
 	ring_give(room->rings, room->cache, next);
 	return MB_FULL;
 }
@@ -164,25 +180,23 @@ enum mb_push mailbox_push(struct mailbox *m, const struct mailroom *room, uint32
 static uint32_t push_side_by_side(struct mailbox *m, const struct mailroom *room, uint64_t *word,
 				  const struct msg *const *msgs, uint32_t n)
 {
-	uint32_t     id = mb_ring(*word), log2 = ring_slots_log2(ring_class(id)), k = 0;
+	uint32_t     id = mb_ring(*word), k = 0;
 	struct ring *r = ring_at(room->rings, id);
-	uint64_t     mask = (UINT64_C(1) << log2) - 1;
 	uint64_t     age = (mb_tail(*word) - load_relaxed(&r->start)) & MB_TAIL_MASK;
-	uint64_t     pos = load_relaxed(&r->base) + age;
+	struct walk  first = walk_from(r, ring_class(id), load_relaxed(&r->base) + age), at = first;
 
 	if (age >= RING_LIFE - n)
 		return 0;
-	while (k < n && load_acquire(&r->slots[(pos + k) & mask].val) == ((pos + k) >> log2) * 2)    /* G */
-		k++;
+	for (; k < n && load_acquire(&at.slot->val) == at.free_val; k++)           /* G */
+		walk_on(&at);
 	uint64_t to = (*word & ~MB_TAIL_MASK) | ((*word + k) & MB_TAIL_MASK);
 
 	if (k == 0 || !cas_acq_rel(&m->word, word, to))                            /* B */
 		return 0;
-	for (uint32_t i = 0; i < k; i++, pos++) {
-		struct slot *slot = &r->slots[pos & mask];
-
-		slot->msg = *msgs[i];
-		store_release(&slot->val, (pos >> log2) * 2 + 1);                  /* D */
+	at = first;
+	for (uint32_t i = 0; i < k; i++, walk_on(&at)) {
+		at.slot->msg = *msgs[i];
+		store_release(&at.slot->val, at.free_val + 1);                     /* D */
 	}
 	return k;
 }
@@ -300,15 +314,12 @@ enum mb_take mailbox_drop(struct mailbox *m, const struct mailroom *room, uint32
 void mailbox_cursor(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur)
 {
 	uint64_t     head = load_relaxed(&m->head);
-	uint32_t     log2 = ring_slots_log2(ring_class(mb_ring(head)));
 	struct ring *r = ring_at(room->rings, mb_ring(head));
-	uint64_t     pos = load_relaxed(&r->base) + ((mb_tail(head) - load_relaxed(&r->start)) & MB_TAIL_MASK);
+	struct walk  at = walk_from(r, ring_class(mb_ring(head)), load_relaxed(&r->base) +
+				    ((mb_tail(head) - load_relaxed(&r->start)) & MB_TAIL_MASK));
 
-	cur->id = mb_ring(head);
-	cur->first = r->slots;
-	cur->end = r->slots + (UINT64_C(1) << log2);
-	cur->slot = r->slots + (pos & ((UINT64_C(1) << log2) - 1));
-	cur->full = (pos >> log2) * 2 + 1;
+	*cur = (struct mb_cursor){ .slot = at.slot, .first = at.first, .end = at.end, .full = at.free_val + 1,
+				   .id = mb_ring(head) };
 }
 
 enum mb_take mailbox_look(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur)
@@ -319,11 +330,6 @@ enum mb_take mailbox_look(struct mailbox *m, const struct mailroom *room, struct
 	if (got == MB_TAKEN)
 		mailbox_cursor(m, room, cur);
 	return got;
-}
-
-void mailbox_release(struct slot *slot)
-{
-	store_release(&slot->val, load_relaxed(&slot->val) + 1);                   /* F */
 }
 
 /* BUSY, all taken, head shared: let the ring go, stay BUSY. A sender may claim between any two lines:

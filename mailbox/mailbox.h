@@ -51,7 +51,10 @@ static inline uint32_t mb_ring(uint64_t word)
 }
 static inline uint64_t mb_next(uint64_t word)     /* one more claimed */
 {
-	return (word & ~MB_TAIL_MASK) | ((word + 1) & MB_TAIL_MASK);
+	word++;
+	if (__builtin_expect(word << (64 - MB_TAIL_BITS) == 0, 0))
+		word -= UINT64_C(1) << MB_TAIL_BITS;     /* tail wraps round by itself */
+	return word;
 }
 static inline uint64_t mb_with_state(uint64_t word, unsigned state)
 {
@@ -116,11 +119,14 @@ enum mb_take { MB_TAKEN, MB_EMPTY, MB_UNPUBLISHED };
 /* Take the oldest message. It stays in its slot; mailbox_release gives the slot back. */
 enum mb_take mailbox_take(struct mailbox *m, const struct mailroom *room, bool shared,
 			  struct slot **slot);
-void mailbox_release(struct slot *slot);
+static inline void mailbox_release(struct slot *slot)
+{
+	store_release(&slot->val, load_relaxed(&slot->val) + 1);                   /* F */
+}
 
 /* The short way to the next message of the same ring, after mailbox_take without `shared`. A cursor
- * is good until the runner calls anything else that takes, idles or parks. next: NULL: ask mailbox_take;
- * step: take what it showed. */
+ * is good until the runner calls anything else that takes, idles or parks. ready: false: ask mailbox_take; true:
+ * cur->slot has a message, and step takes it. */
 struct mb_cursor {
 	struct slot *slot, *first, *end;
 	uint64_t     full;              /* val of a slot of this lap with a message in it */
@@ -131,9 +137,9 @@ void mailbox_cursor(struct mailbox *m, const struct mailroom *room, struct mb_cu
 /* A cursor to begin with; MB_TAKEN: it stands at a message, which is still to be taken. Not with `shared`. */
 enum mb_take mailbox_look(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur);
 
-static inline struct slot *mailbox_next(const struct mb_cursor *cur)
+static inline bool mailbox_ready(const struct mb_cursor *cur)
 {
-	return load_acquire(&cur->slot->val) == cur->full ? cur->slot : NULL;      /* E */
+	return load_acquire(&cur->slot->val) == cur->full;                         /* E */
 }
 
 static inline void mailbox_step(struct mailbox *m, struct mb_cursor *cur)
@@ -147,10 +153,11 @@ static inline void mailbox_step(struct mailbox *m, struct mb_cursor *cur)
 
 static inline bool mailbox_take_next(struct mailbox *m, struct mb_cursor *cur, struct slot **slot)
 {
-	*slot = mailbox_next(cur);
-	if (*slot)
-		mailbox_step(m, cur);
-	return *slot != NULL;
+	if (!mailbox_ready(cur))
+		return false;
+	*slot = cur->slot;
+	mailbox_step(m, cur);
+	return true;
 }
 
 /* The same by a sender that was refused with MB_FULL (drop_oldest; the runner takes with `shared`).

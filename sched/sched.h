@@ -590,6 +590,13 @@ static inline void copy_words(void *to, const void *from, uint32_t words)
 	uint64_t *t = to;
 	const uint64_t *f = from;
 
+	switch (words) {                 /* most states are small, and every turn that changes one comes by */
+	case 4: t[3] = f[3];             /* fall through */
+	case 3: t[2] = f[2];             /* fall through */
+	case 2: t[1] = f[1];             /* fall through */
+	case 1: t[0] = f[0];             /* fall through */
+	case 0: return;
+	}
 	for (uint32_t i = 0; i < words; i++)
 		t[i] = f[i];
 }

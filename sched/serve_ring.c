@@ -36,48 +36,58 @@ static uint32_t stretch(struct worker *w, struct cell *c, struct type *ty, uint6
 	return most;
 }
 
-/* All has been taken: what the turn wrote may be handed on. */
-static inline bool all_taken(struct cell *c)
+/* What the turn wrote goes out, if it did nothing else and there is more to do here: else the last of it may be
+ * handed on. */
+static bool goes_on(struct worker *w, struct cell *c, int rc)
 {
-	return mb_tail(load_relaxed(&c->mailbox.word)) == mb_tail(load_relaxed(&c->mailbox.head));
+	struct noh_turn *t = &w->mine.turn;
+
+	if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) ||
+	    mb_tail(load_relaxed(&c->mailbox.word)) == mb_tail(load_relaxed(&c->mailbox.head)))
+		return false;
+	if (t->so_far.state)
+		turn_changed(w, c);
+	turn_publish(w, t->fx->count);
+	return true;
 }
 
-uint32_t serve_ring(struct worker *w, struct cell *c, struct type *ty, struct mb_cursor *cur, uint32_t budget,
+uint32_t serve_ring(struct worker *w, struct cell *c, struct type *ty, struct mb_cursor *cursor, uint32_t budget,
 		    struct effect **in_hand, struct cell **next)
 {
 	struct noh_turn *t = &w->mine.turn;
+	struct effects *fx = t->fx;
+	struct mb_cursor cur = *cursor;
 	uint64_t word = load_relaxed(&c->mailbox.word), ends = MB_SYS | (~word & MB_WAIT);
 	const struct cell *probed = load_relaxed(&ty->probe.cell);
 	uint32_t n = 0, most = stretch(w, c, ty, word, budget);
 	noh_msg m = { .status = NOH_OK };        /* no answer, no timer, nobody waits */
 
 	turn_begin_stretch(w, c, ty, &m, 1);
-	while (n < most) {
-		struct slot *slot = mailbox_next(cur);
+	while (n < most && mailbox_ready(&cur)) {
+		struct slot *slot = cur.slot;
 		int rc;
 
-		if (!slot || slot->msg.len > MSG_INLINE || slot->msg.reply ||
-		    (load_relaxed(&c->mailbox.word) & ends) || load_relaxed(&ty->probe.cell) != probed)
+		if (slot->msg.len > MSG_INLINE || slot->msg.reply || (load_relaxed(&c->mailbox.word) & ends) ||
+		    load_relaxed(&ty->probe.cell) != probed)
 			break;
-		mailbox_step(&c->mailbox, cur);
+		mailbox_step(&c->mailbox, &cur);
 		memcpy(&m.kind, &slot->msg.kind, 8);
 		m.body = slot->msg.body.bytes;
 		turn_begin_next(w);
 		rc = ty->single(t, &m);
 		n++;
-		if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) || (t->fx->count && all_taken(c))) {
-			*next = serve_finish(w, c, ty, &m, &slot->msg, slot, rc, budget - n + 1, in_hand);
-			break;
+		if (((uint32_t)rc | (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) | fx->count) != 0) {
+			if (!goes_on(w, c, rc)) {
+				*next = serve_finish(w, c, ty, &m, &slot->msg, slot, rc, budget - n + 1, in_hand);
+				break;
+			}
+			most = hands_many(&w->hands) ? n : most;
 		}
 		if (t->so_far.state)
 			turn_changed(w, c);
 		count_one(&t->counts->handled, 1);
 		mailbox_release(slot);
-		if (t->fx->count) {
-			turn_publish(w, t->fx->count);
-			if (hands_many(&w->hands))
-				break;
-		}
 	}
+	*cursor = cur;
 	return n;
 }

@@ -7,9 +7,20 @@
 
 #include <string.h>
 
-/* How many messages this turn has for `to` already, this one not counted. A small direct-mapped
- * table: two actors that share a place make each other's count too small, never wrong by more than
- * what one turn may send. */
+/* How many messages this turn has for `to` already, this one not counted: of a few they are counted, of more there
+ * is a small direct-mapped table. Two actors that share a place in it make each other's count too small, never wrong
+ * by more than what one turn may send. */
+#define FEW 2
+
+static ALWAYS_INLINE uint32_t sends_among(const struct effects *fx, noh_actor to)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < fx->count; i++)
+		n += ref_make(fx->list[i].cell, fx->list[i].gen).bits == to.bits;
+	return n;
+}
+
 static ALWAYS_INLINE struct pending_sends *sends_place(noh_turn *t, noh_actor to)
 {
 	return &t->worker->mine.sends[ref_number(to) % PENDING_TABLE];
@@ -20,18 +31,26 @@ static ALWAYS_INLINE bool sends_known(noh_turn *t, const struct pending_sends *e
 	return e->to.bits == to.bits && e->turn == load_relaxed(&t->worker->shown.counts.turns);
 }
 
-static ALWAYS_INLINE struct pending_sends *sends_to(noh_turn *t, noh_actor to)
+static void sends_enter_few(noh_turn *t)
 {
 	uint64_t turn = load_relaxed(&t->worker->shown.counts.turns);
+
+	for (uint32_t i = 0; i < FEW; i++) {
+		noh_actor to = ref_make(t->fx->list[i].cell, t->fx->list[i].gen);
+
+		*sends_place(t, to) = (struct pending_sends){ .turn = turn, .to = to, .count = sends_among(t->fx, to) };
+	}
+}
+
+/* From the FEW + 1st on. */
+static struct pending_sends *sends_to(noh_turn *t, noh_actor to)
+{
 	struct pending_sends *e = sends_place(t, to);
 
-	if (t->fx->count == 1) {            /* the first was not counted */
-		noh_actor first = ref_make(t->fx->list[0].cell, t->fx->list[0].gen);
-
-		*sends_place(t, first) = (struct pending_sends){ .turn = turn, .to = first, .count = 1 };
-	}
+	if (t->fx->count == FEW)
+		sends_enter_few(t);
 	if (!sends_known(t, e, to))
-		*e = (struct pending_sends){ .turn = turn, .to = to };
+		*e = (struct pending_sends){ .turn = load_relaxed(&t->worker->shown.counts.turns), .to = to };
 	return e;
 }
 
@@ -68,7 +87,9 @@ static ALWAYS_INLINE int room_for(noh_turn *t, struct cell *c, struct type *ty, 
 {
 	int64_t n = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
 
-	if (t->fx->count)
+	if (t->fx->count < FEW)
+		n += sends_among(t->fx, ref_make(number, gen));
+	else
 		n += sends_to(t, ref_make(number, gen))->count++;
 	if (__builtin_expect(n < (int64_t)ty->capacity, 1))
 		return NOH_OK;
@@ -201,8 +222,8 @@ static __attribute__((noinline)) int tell_looking(noh_turn *t, noh_actor to, uin
 	return NOH_OK;
 }
 
-/* The same for a turn that has sent something already. Where it has found room it need not look again: what others
- * send meanwhile may exceed the capacity anyway, by what this turn sends. */
+/* For a turn that has sent more than a few. Where it has found room it need not look again: what others send
+ * meanwhile may exceed the capacity anyway, by what this turn sends. */
 static ALWAYS_INLINE int tell_more(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
 {
 	struct effects       *fx = t->fx;
@@ -216,24 +237,36 @@ static ALWAYS_INLINE int tell_more(noh_turn *t, noh_actor to, uint32_t kind, con
 	return NOH_OK;
 }
 
-/* A short message to an actor that has room, the first of its turn: everything else goes slower. */
-int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+/* A short message to an actor that has room, among the first of its turn: everything else goes slower. */
+static ALWAYS_INLINE int tell_early(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len, bool first)
 {
 	struct sched   *s = t->sched;
 	uint32_t        number = ref_number(to);
 	struct cell    *c = cell_at(s, number);
 	struct effects *fx = t->fx;
 
-	if (fx->count)
-		return tell_more(t, to, kind, body, len);
 	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || len > MSG_INLINE ||
 			     number >= load_relaxed(&s->cells.shared.fresh) ||
 			     load_relaxed(&c->mailbox.gen) != ref_gen(to) ||
-			     waiting_now(c) >= cell_type(s, c)->short_capacity, 0))
+			     waiting_now(c) + (first ? 0 : sends_among(fx, to)) >= cell_type(s, c)->short_capacity, 0))
 		return tell_slowly(t, to, kind, body, len);
-	put_tell(fx->list, to, kind, body, len);
-	fx->count = 1;
+	put_tell(first ? fx->list : &fx->list[fx->count], to, kind, body, len);
+	fx->count = first ? 1 : fx->count + 1;
 	return NOH_OK;
+}
+
+static __attribute__((noinline)) int tell_next(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	return tell_early(t, to, kind, body, len, false);
+}
+
+int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	if (t->fx->count == 0)
+		return tell_early(t, to, kind, body, len, true);
+	if (t->fx->count < FEW)
+		return tell_next(t, to, kind, body, len);
+	return tell_more(t, to, kind, body, len);
 }
 
 /* The actor may go back to storage before the turn ends: then it is looked up again. */

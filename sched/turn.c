@@ -248,7 +248,10 @@ static uint32_t publish_together(struct port *p, const struct msg **run, uint32_
 
 static inline noh_actor effect_to(const struct effect *e)
 {
-	return ref_make(e->cell, e->gen);
+	noh_actor to;
+
+	memcpy(&to.bits, &e->cell, 8);       /* cell and gen: a reference, in this order */
+	return to;
 }
 
 static inline bool is_message(const struct effect *e)
@@ -268,10 +271,12 @@ uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most)
 	const struct msg *run[RUN];
 	uint32_t n = 1;
 
-	if (most > 1 && effect_to(&e[1]).bits == effect_to(e).bits && is_message(e)) {
+	noh_actor to = effect_to(e);
+
+	if (most > 1 && effect_to(&e[1]).bits == to.bits && is_message(e)) {
+		most = most < RUN ? most : RUN;
 		run[0] = &e->msg;
-		for (most = most < RUN ? most : RUN; n < most && effect_to(&e[n]).bits == effect_to(e).bits &&
-						     e[n].msg.len != FX_SPAWN; n++)
+		for (; n < most && effect_to(&e[n]).bits == to.bits && e[n].msg.len != FX_SPAWN; n++)
 			run[n] = &e[n].msg;
 	}
 	if (n > 1)
