@@ -237,10 +237,7 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		}
 		if (t->so_far.state)
 			turn_changed(w, c);
-		if (fx->count == 1 && turn_hand_on(w, fx->list))
-			e = fx->list;
-		else
-			e = fx->count ? turn_publish_all(w, true) : NULL;
+		e = fx->count ? turn_publish_all(w, true) : NULL;
 		count_one(&t->counts->handled, 1);
 		store_relaxed(&c->last_active, w->mine.now_ds);
 		bool idle = cas_acq_rel(&c->mailbox.word, &word,

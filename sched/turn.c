@@ -259,6 +259,11 @@ static inline bool is_message(const struct effect *e)
 	return e->cell && e->msg.len != FX_SPAWN;
 }
 
+void turn_publish_queued(struct worker *w, struct effect *e)
+{
+	publish(&w->mine.port, e);
+}
+
 void turn_publish_one(struct worker *w, struct effect *e)
 {
 	if (!into_hand(w, e))

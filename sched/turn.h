@@ -23,7 +23,8 @@ void turn_answer_rest(struct worker *w);                 /* an empty answer to w
 void turn_answer(struct worker *w, const noh_msg *m, int status);
 void turn_answer_failed(struct worker *w, const noh_msg *m, int status);
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
-void turn_publish_one(struct worker *w, struct effect *e);
+void turn_publish_one(struct worker *w, struct effect *e);       /* into hand, if its actor is idle     */
+void turn_publish_queued(struct worker *w, struct effect *e);    /* into its mailbox, or wherever it is to go */
 uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most);   /* how many went */
 int  tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n);
 int  tell_too_big(struct sched *s, size_t len);
@@ -111,9 +112,12 @@ static ALWAYS_INLINE struct effect *turn_publish_all(struct worker *w, bool at_e
 
 	if (__builtin_expect(fx->count > 1, 0))
 		turn_publish(w, fx->count - 1);
-	if (at_end && last->msg.len != FX_SPAWN && turn_hand_on(w, last))
+	if (!at_end)
+		turn_publish_one(w, last);
+	else if (last->msg.len != FX_SPAWN && turn_hand_on(w, last))
 		return last;
-	turn_publish_one(w, last);
+	else
+		turn_publish_queued(w, last);
 	fx->count = 0;
 	return NULL;
 }
