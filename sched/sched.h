@@ -199,8 +199,21 @@ struct noh_turn {
 	size_t          answer_room, answer_len;
 };
 
-#define PENDING_TABLE 64           /* messages this turn has for one mailbox: direct mapped        */
-struct pending_sends { uint64_t turn; noh_actor to; uint32_t count, limit; };    /* limit: so many without a look */
+/* Messages this turn has for one mailbox: direct mapped. */
+#define PENDING_TABLE 128
+struct pending_sends {
+	uint64_t  turn;
+	noh_actor to;
+	uint32_t  count, limit;            /* limit: so many without a look at the mailbox         */
+	uint32_t  from, at;                /* its place in the order of a large commit             */
+};
+struct sends {
+	struct pending_sends places[PENDING_TABLE];
+	uint64_t turn;                     /* that has entered its receivers                       */
+	uint8_t  used[PENDING_TABLE];      /* their places, as they came                           */
+	uint32_t used_count;
+	bool     mixed;                    /* two of its receivers have one place                  */
+};
 
 /* Cells made for addresses that are probably new, until the turn ends (newborn.c). */
 struct newborn { uint64_t hash; uint32_t effect, cell, is; };
@@ -235,7 +248,7 @@ struct worker {
 		const struct msg **order;          /* of a large commit: scratch                   */
 		uint32_t         order_room;
 		void            *scratch;
-		struct pending_sends sends[PENDING_TABLE];
+		struct sends     sends;
 		struct newborns  newborns;
 		struct namesake  namesakes[NAMESAKES];
 		bool             expects_new;      /* the last address a turn wrote to was new    */

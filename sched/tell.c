@@ -23,7 +23,7 @@ static ALWAYS_INLINE uint32_t sends_among(const struct effects *fx, noh_actor to
 
 static ALWAYS_INLINE struct pending_sends *sends_place(noh_turn *t, noh_actor to)
 {
-	return &t->worker->mine.sends[ref_number(to) % PENDING_TABLE];
+	return &t->worker->mine.sends.places[ref_number(to) % PENDING_TABLE];
 }
 
 static ALWAYS_INLINE bool sends_known(noh_turn *t, const struct pending_sends *e, noh_actor to)
@@ -31,27 +31,37 @@ static ALWAYS_INLINE bool sends_known(noh_turn *t, const struct pending_sends *e
 	return e->to.bits == to.bits && e->turn == load_relaxed(&t->worker->shown.counts.turns);
 }
 
-static void sends_enter_few(noh_turn *t)
+static struct pending_sends *sends_enter(struct sends *s, noh_actor to)
 {
-	uint64_t turn = load_relaxed(&t->worker->shown.counts.turns);
+	uint32_t              place = ref_number(to) % PENDING_TABLE;
+	struct pending_sends *e = &s->places[place];
 
-	for (uint32_t i = 0; i < FEW; i++) {
-		noh_actor to = ref_make(t->fx->list[i].cell, t->fx->list[i].gen);
-
-		*sends_place(t, to) = (struct pending_sends){ .turn = turn, .to = to, .count = sends_among(t->fx, to) };
+	if (e->turn == s->turn) {
+		if (e->to.bits == to.bits)
+			return e;
+		s->mixed = true;
+	} else {
+		s->used[s->used_count++] = (uint8_t)place;
 	}
+	*e = (struct pending_sends){ .turn = s->turn, .to = to };
+	return e;
 }
 
 /* From the FEW + 1st on. */
 static struct pending_sends *sends_to(noh_turn *t, noh_actor to)
 {
-	struct pending_sends *e = sends_place(t, to);
+	struct sends *s = &t->worker->mine.sends;
+	uint64_t      turn = load_relaxed(&t->worker->shown.counts.turns);
 
-	if (t->fx->count == FEW)
-		sends_enter_few(t);
-	if (!sends_known(t, e, to))
-		*e = (struct pending_sends){ .turn = load_relaxed(&t->worker->shown.counts.turns), .to = to };
-	return e;
+	if (s->turn != turn) {           /* those before were not entered yet */
+		s->turn = turn;
+		s->used_count = 0;
+		s->mixed = false;
+		for (uint32_t i = 0; i < t->fx->count; i++)
+			if (t->fx->list[i].cell)
+				sends_enter(s, ref_make(t->fx->list[i].cell, t->fx->list[i].gen))->count++;
+	}
+	return sends_enter(s, to);
 }
 
 void turn_note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen)

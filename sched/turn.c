@@ -212,7 +212,6 @@ void turn_answer_failed(struct worker *w, const noh_msg *m, int status)
 }
 
 #define RUN 256                  /* messages side by side that go in together  */
-#define GROUPS 128
 #define GROUP_FROM 32            /* fewer effects are not worth it              */
 
 /* A message to an idle actor: claim it, and keep the message at hand for its turn. */
@@ -308,56 +307,51 @@ static bool order_room(struct worker *w, uint32_t count)
 	return true;
 }
 
-struct group { noh_actor to; uint32_t count, at; };
-
-/* Which of GROUPS places each receiver has, and how many messages are for it. False: two receivers have one
- * place, nearly all are different, or not all are messages. */
-static bool group_by_receiver(struct group *groups, const struct effect *list, uint32_t count)
+/* Where each message of a large turn comes in w->mine.order: together with the others for its receiver, each
+ * receiver's in the order sent. False: nearly all are for different ones, two of them have one place, or not
+ * all were sent by reference. */
+static bool order_by_receiver(struct worker *w, const struct effect *list, uint32_t count)
 {
-	uint32_t used = 0;
-
-	memset(groups, 0, GROUPS * sizeof *groups);
-	for (uint32_t i = 0; i < count; i++) {
-		struct group *g = &groups[list[i].cell % GROUPS];
-
-		if (g->to.bits != effect_to(&list[i]).bits) {
-			if (g->count || !is_message(&list[i]))
-				return false;
-			g->to = effect_to(&list[i]);
-			used++;
-		}
-		g->count++;
-	}
-	return used * 2 <= count;
-}
-
-/* Bring the messages of a large turn together by receiver, each receiver's in the order sent, so that
- * they go in as runs. Order between receivers is nobody's to see: all of it happens at once. */
-static bool publish_by_receiver(struct worker *w, struct effect *list, uint32_t count)
-{
-	struct group groups[GROUPS];
+	struct sends *s = &w->mine.sends;
 	uint32_t at = 0;
 
-	/* Addresses are noted by place; and of two to one actor side by side there will be more. */
-	if (w->mine.turn.so_far.letters || list[0].cell == list[1].cell || !group_by_receiver(groups, list, count) ||
-	    !order_room(w, count))
+	if (s->turn != load_relaxed(&w->shown.counts.turns) || s->mixed || s->used_count * 2 > count)
 		return false;
-	for (uint32_t g = 0; g < GROUPS; g++) {
-		groups[g].at = at;
-		at += groups[g].count;
+	for (uint32_t i = 0; i < s->used_count; i++) {
+		struct pending_sends *p = &s->places[s->used[i]];
+
+		p->from = p->at = at;
+		at += p->count;
+		p->limit = at;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		w->mine.order[groups[list[i].cell % GROUPS].at++] = &list[i].msg;
-	for (uint32_t g = 0; g < GROUPS; g++) {
-		const struct msg **run = w->mine.order + groups[g].at - groups[g].count;
+	if (!order_room(w, at))
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		struct pending_sends *p = &s->places[list[i].cell % PENDING_TABLE];
 
-		for (uint32_t n = groups[g].count; n; ) {
-			uint32_t done = n > 1 ? publish_together(&w->mine.port, run, n)
-					      : turn_publish_run(w, effect_of(run[0]), 1);
+		if (p->to.bits != effect_to(&list[i]).bits || p->at == p->limit)
+			return false;
+		w->mine.order[p->at++] = &list[i].msg;
+	}
+	return true;
+}
 
-			run += done;
-			n -= done;
-		}
+/* Bring the messages of a large turn together by receiver, so that they go in as runs. Order between receivers is
+ * nobody's to see: all of it happens at once. */
+static bool publish_by_receiver(struct worker *w, struct effect *list, uint32_t count)
+{
+	struct sends *s = &w->mine.sends;
+
+	/* Addresses are noted by place; and of two to one actor side by side there will be more. */
+	if (w->mine.turn.so_far.letters || (w->mine.turn.so_far.flags & TURN_SPAWNS) || list[0].cell == list[1].cell ||
+	    !order_by_receiver(w, list, count))
+		return false;
+	for (uint32_t i = 0; i < s->used_count; i++) {
+		const struct pending_sends *p = &s->places[s->used[i]];
+
+		for (uint32_t k = p->from; k < p->at; )
+			k += p->at - k > 1 ? publish_together(&w->mine.port, w->mine.order + k, p->at - k)
+					   : turn_publish_run(w, effect_of(w->mine.order[k]), 1);
 	}
 	return true;
 }
