@@ -604,6 +604,10 @@ static inline void copy_words(void *to, const void *from, uint32_t words)
 	const uint64_t *f = from;
 
 	switch (words) {                 /* most states are small, and every turn that changes one comes by */
+	case 8: t[7] = f[7];             /* fall through */
+	case 7: t[6] = f[6];             /* fall through */
+	case 6: t[5] = f[5];             /* fall through */
+	case 5: t[4] = f[4];             /* fall through */
 	case 4: t[3] = f[3];             /* fall through */
 	case 3: t[2] = f[2];             /* fall through */
 	case 2: t[1] = f[1];             /* fall through */

@@ -57,7 +57,7 @@ static struct pending_sends *sends_to(noh_turn *t, noh_actor to)
 		s->turn = turn;
 		s->used_count = 0;
 		s->mixed = false;
-		for (uint32_t i = 0; i < t->fx->count; i++)
+		for (uint32_t i = 0; i < FEW; i++)
 			if (t->fx->list[i].cell)
 				sends_enter(s, ref_make(t->fx->list[i].cell, t->fx->list[i].gen))->count++;
 	}
