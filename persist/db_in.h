@@ -7,6 +7,7 @@
 #define NOH_PERSIST_DB_IN_H
 
 #include "core/atomic.h"
+#include "persist/blocks.h"
 #include "persist/db.h"
 #include "persist/value.h"
 
@@ -42,6 +43,10 @@ struct db {
 	} shown;
 	_Alignas(CACHE_LINE) struct { atomic_u32 gate; } shared;    /* 1: the map moves, no new reader */
 	struct reader readers[READERS];
+	struct {                             /* whose thread folds: from one fold to the next */
+		struct blocks blocks;
+		size_t        records, messages;     /* room for so many was needed last time */
+	} folding;
 };
 
 /* A snapshot at least as new as the last commit; give it back soon. NOH_OK or an error. */

@@ -49,14 +49,25 @@ static int note_page(struct fold *f, enum table t, const void *at, size_t len)
 	return FOLD_FAILED;
 }
 
-/* Room for a value, to be filled before anything else is written. */
-int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
+static int put_row(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, unsigned flags,
+		   uint8_t **value)
 {
 	MDB_val k = { len, (void *)(uintptr_t)key }, val = { value_len, NULL };
-	int rc = mdb_cursor_put(f->cursors[t], &k, &val, MDB_RESERVE);
+	int rc = mdb_cursor_put(f->cursors[t], &k, &val, MDB_RESERVE | flags);
 
 	*value = val.mv_data;
 	return rc == 0 ? note_page(f, t, *value, value_len) : rc;
+}
+
+/* Room for a value, to be filled before anything else is written. */
+int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
+{
+	return put_row(f, t, key, len, value_len, 0, value);
+}
+
+int fold_replace(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
+{
+	return put_row(f, t, key, len, value_len, MDB_CURRENT, value);
 }
 
 /* What is not there needs no deleting. */
@@ -99,15 +110,17 @@ int fold_pending(struct fold *f)
 
 		end = refs_group(&f->pending, i);
 		for (size_t n = i; n < end; n++) {
-			if (f->pending.all[n].at)
-				sent = &f->pending.all[n];
+			const struct ref *r = refs_nth(&f->pending, n);
+
+			if (r->at)
+				sent = r;
 			else
 				consumed = true;
 		}
 		if (sent && !consumed)
 			rc = write_message(f, sent);
 		else if (!sent)
-			rc = fold_delete(f, TABLE_PENDING, f->pending.all[i].key, f->pending.all[i].len);
+			rc = fold_delete(f, TABLE_PENDING, refs_nth(&f->pending, i)->key, refs_nth(&f->pending, i)->len);
 	}
 	return rc;
 }
@@ -244,7 +257,7 @@ int fold_timers(struct fold *f)
 	if (!refs_sort(&f->timers))
 		return fold_nomem(f);
 	for (size_t i = 0; rc == 0 && i < f->timers.count; i++) {
-		const struct ref *r = &f->timers.all[i];
+		const struct ref *r = refs_nth(&f->timers, i);
 		uint8_t *value;
 
 		if (!r->at) {

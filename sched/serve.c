@@ -239,6 +239,11 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 			turn_changed(w, c);
 		e = fx->count ? turn_publish_all(w, true) : NULL;
 		count_one(&t->counts->handled, 1);
+		if (__builtin_expect(t->so_far.flags & TURN_LATE, 0)) {
+			*in_hand = NULL;
+			*budget = left;
+			return c;
+		}
 		store_relaxed(&c->last_active, w->mine.now_ds);
 		bool idle = cas_acq_rel(&c->mailbox.word, &word,
 					word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT);
@@ -278,11 +283,16 @@ static bool never_used(const struct cell *c, uint64_t word, const struct effect 
 	       !(c->ext && c->ext->redo);
 }
 
-/* Whatever comes before the next message: the system lane, resting, activation. */
+/* Whatever comes before the next message: the system lane, resting, activation. Who is late is its worker's (late.h). */
 static enum ready make_ready(struct worker *w, struct cell *c, struct effect **in_hand)
 {
-	if (load_relaxed(&c->mailbox.word) & MB_SYS)
+	if (!cell_late(c) && (load_relaxed(&c->mailbox.word) & MB_SYS))
 		extra_sys_lane(w, c);
+	if (__builtin_expect(cell_late(c), 0)) {
+		if (*in_hand)
+			put_down(w, c, in_hand);
+		return PARKED;
+	}
 	if (cell_rests(c)) {
 		if (*in_hand)
 			put_down(w, c, in_hand);
@@ -384,7 +394,8 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		enum taken extra = MESSAGE;
 		uint32_t ran;
 
-		if (__builtin_expect(t->noted, 0) && t->durable && (!durable_room(w) || extra_waits(w, c))) {
+		if (__builtin_expect(t->noted, 0) && t->durable && (!durable_room(w) || extra_waits(w, c)) &&
+		    !cell_late(c)) {
 			if (w->mine.read_only)
 				step_refuse(w, c, NOH_ENOSPC);
 			if (*in_hand)
@@ -444,7 +455,8 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		check_waiters(w, c, t);
 		/* Used up its slice; or it has given others enough to do that they should come first. */
 		if (--*budget == 0 || hands_many(&w->hands)) {
-			sched_enqueue(&w->mine.port, c);
+			if (!cell_late(c))
+				sched_enqueue(&w->mine.port, c);
 			return NULL;
 		}
 	}

@@ -81,7 +81,8 @@ uint32_t serve_ring(struct worker *w, struct cell *c, struct type *ty, struct mb
 				*next = serve_finish(w, c, ty, &m, &slot->msg, slot, rc, budget - n + 1, in_hand);
 				break;
 			}
-			most = hands_many(&w->hands) ? n : most;
+			if (hands_many(&w->hands) || !cell_ready(c))
+				most = n;
 		}
 		if (t->so_far.state)
 			turn_changed(w, c);

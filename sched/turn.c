@@ -1,4 +1,4 @@
-/* sched/turn.c - what a hook may do, and its end: everything at once, or nothing (P4).
+/* sched/turn.c - the end of a turn: everything at once, or nothing (P4).
  *
  * State is changed in place with a copy kept aside (with read-only kinds: in a copy, as readers see
  * it at any time), messages and answers go to a list, entries of the key-value part are
@@ -12,11 +12,11 @@
  */
 #include "sched/durable.h"
 #include "sched/events.h"
+#include "sched/late.h"
 #include "sched/newborn.h"
 #include "sched/trace.h"
 
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -107,265 +107,6 @@ static void apply_schedules(struct worker *w, struct noh_turn *t)
 		}
 	}
 	t->op_count = 0;
-}
-
-/* Inside the box answers go at once: who hears them waits for what they tell, in his turn. */
-static void answer(struct port *p, uint64_t token, int status, struct msg *m, bool at_once)
-{
-	if (__builtin_expect(token == REPLY_STEP, 0))            /* the step has taken it */
-		return;
-	if (m && (m->len & MSG_WRAPPED) && pending_answer_msg(p, token, status, m))
-		return;
-	if (sched_is_durable(p->sched)) {
-		gate_answer(p->worker, at_once ? 0 : p->worker->mine.turn.due, token, status,
-			    m ? msg_body(m) : NULL, m ? msg_len(m) : 0);
-		return;
-	}
-	if (!pending_complete(p, token, status, m ? msg_body(m) : NULL, m ? msg_len(m) : 0))
-		count_one(&p->late_answers, 1);
-}
-
-const char *turn_letter(const noh_turn *t, const struct effect *e, uint32_t *len)
-{
-	struct letter head;
-
-	for (uint32_t at = 0; at < t->so_far.letters; at += (uint32_t)sizeof head + head.len) {
-		memcpy(&head, t->letters.bytes + at, sizeof head);
-		*len = head.len;
-		if (head.effect == (uint32_t)(e - t->fx->list))
-			return t->letters.bytes + at + sizeof head;
-	}
-	return NULL;
-}
-
-/* The receiver went back to storage since the turn wrote to it. By address it comes back. */
-static int deliver_again(struct port *p, struct effect *e)
-{
-	uint32_t len = 0, gen;
-	const char *address = turn_letter(&p->worker->mine.turn, e, &len);
-	struct cell *c;
-	int rc = NOH_EGONE;
-
-	while (address && rc == NOH_EGONE) {
-		rc = sched_resolve(p, address, len, &c, &gen);
-		if (rc == NOH_OK)
-			rc = sched_deliver(p, c, gen, &e->msg);
-	}
-	return rc;
-}
-
-static ALWAYS_INLINE void publish(struct port *p, struct effect *e)
-{
-	struct sched *s = p->sched;
-
-	if (e->cell == 0) {
-		answer(p, e->msg.reply, (int)e->gen, &e->msg, e->msg.kind);
-		msg_free_body(&e->msg);
-	} else if (e->msg.len == FX_SPAWN) {
-		struct sysmsg *n = node_take(p, SYS_SPAWN);
-
-		if (n) {
-			n->token = e->msg.reply;
-			sched_sys(p, cell_at(s, e->cell), e->gen, n);
-		}
-	} else {
-		struct cell *to = cell_at(s, e->cell);
-		int rc = sched_deliver(p, to, e->gen, &e->msg);
-
-		if (__builtin_expect(rc == NOH_EGONE, 0))
-			rc = deliver_again(p, e);
-		if (__builtin_expect(rc != NOH_OK, 0)) {
-			count_one(&p->dead_letters, 1);
-			if (e->msg.reply)
-				answer(p, e->msg.reply, rc, NULL, false);
-			msg_free_body(&e->msg);
-		}
-	}
-}
-
-void turn_answer_rest(struct worker *w)
-{
-	struct noh_turn *t = &w->mine.turn;
-
-	for (uint32_t i = 0; i < t->msg_count; i++)
-		if (t->msgs[i].reply_to && !(t->so_far.replied >> i & 1))
-			turn_answer(w, &t->msgs[i], NOH_OK);
-}
-
-void turn_answer(struct worker *w, const noh_msg *m, int status)
-{
-	if (!(w->mine.turn.so_far.flags & TURN_TRACED) || !trace_answer(w, m, status))
-		answer(&w->mine.port, m->reply_to, status, NULL, msg_at_once(m));
-}
-
-/* A client of the network is told the reason, too. */
-void turn_answer_failed(struct worker *w, const noh_msg *m, int status)
-{
-	struct noh_turn *t = &w->mine.turn;
-	bool told = (t->so_far.flags & TURN_REASON) && (m->reply_to & TOKEN_OF_NET) && m->reply_to != REPLY_STEP;
-
-	if (told)
-		gate_answer(w, sched_is_durable(t->sched) && !msg_at_once(m) ? t->due : 0, m->reply_to, status, t->reason,
-			    strlen(t->reason));
-	else
-		turn_answer(w, m, status);
-}
-
-#define RUN 256                  /* messages side by side that go in together  */
-#define GROUP_FROM 32            /* fewer effects are not worth it              */
-
-/* A message to an idle actor: claim it, and keep the message at hand for its turn. */
-static ALWAYS_INLINE bool into_hand(struct worker *w, struct effect *e)
-{
-	struct cell *to = cell_at(w->fixed.sched, e->cell);
-
-	/* Nobody (an answer) is never idle. */
-	if (e->msg.len == FX_SPAWN || !hands_room(&w->hands) || !mailbox_claim(&to->mailbox, e->gen))
-		return false;
-	__builtin_prefetch(to->body, 1);
-	hands_put(&w->hands, e);
-	return true;
-}
-
-static struct effect *effect_of(const struct msg *m)
-{
-	return (struct effect *)((uintptr_t)m - offsetof(struct effect, msg));
-}
-
-/* n messages for one actor. How many of them are dealt with. */
-static uint32_t publish_together(struct port *p, const struct msg **run, uint32_t n)
-{
-	struct effect *e = effect_of(run[0]);
-	int rc;
-	uint32_t done = sched_deliver_run(p, cell_at(p->sched, e->cell), e->gen, run, n, &rc);
-
-	if (rc == NOH_OK)
-		return done;
-	publish(p, effect_of(run[done]));        /* says what is wrong */
-	return done + 1;
-}
-
-static inline noh_actor effect_to(const struct effect *e)
-{
-	noh_actor to;
-
-	memcpy(&to.bits, &e->cell, 8);       /* cell and gen: a reference, in this order */
-	return to;
-}
-
-static inline bool is_message(const struct effect *e)
-{
-	return e->cell && e->msg.len != FX_SPAWN;
-}
-
-void turn_publish_queued(struct worker *w, struct effect *e)
-{
-	publish(&w->mine.port, e);
-}
-
-void turn_publish_one(struct worker *w, struct effect *e)
-{
-	if (!into_hand(w, e))
-		publish(&w->mine.port, e);
-}
-
-/* Messages to one actor that stand side by side go in together. */
-uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most)
-{
-	const struct msg *run[RUN];
-	uint32_t n = 1;
-
-	noh_actor to = effect_to(e);
-
-	if (most > 1 && effect_to(&e[1]).bits == to.bits && is_message(e)) {
-		most = most < RUN ? most : RUN;
-		run[0] = &e->msg;
-		for (; n < most && effect_to(&e[n]).bits == to.bits && e[n].msg.len != FX_SPAWN; n++)
-			run[n] = &e[n].msg;
-	}
-	if (n > 1)
-		return publish_together(&w->mine.port, run, n);
-	turn_publish_one(w, e);
-	return 1;
-}
-
-static bool order_room(struct worker *w, uint32_t count)
-{
-	uint32_t room = w->mine.order_room ? w->mine.order_room : 64;
-	const struct msg **order;
-
-	if (w->mine.order_room >= count)
-		return true;
-	while (room < count)
-		room *= 2;
-	order = mem_alloc(room * sizeof *order);
-	if (!order)
-		return false;
-	mem_free(w->mine.order, w->mine.order_room * sizeof *order);
-	w->mine.order = order;
-	w->mine.order_room = room;
-	return true;
-}
-
-/* Where each message of a large turn comes in w->mine.order: together with the others for its receiver, each
- * receiver's in the order sent. False: nearly all are for different ones, two of them have one place, or not
- * all were sent by reference. */
-static bool order_by_receiver(struct worker *w, const struct effect *list, uint32_t count)
-{
-	struct sends *s = &w->mine.sends;
-	uint32_t at = 0;
-
-	if (s->turn != load_relaxed(&w->shown.counts.turns) || s->mixed || s->used_count * 2 > count)
-		return false;
-	for (uint32_t i = 0; i < s->used_count; i++) {
-		struct pending_sends *p = &s->places[s->used[i]];
-
-		p->from = p->at = at;
-		at += p->count;
-		p->limit = at;
-	}
-	if (!order_room(w, at))
-		return false;
-	for (uint32_t i = 0; i < count; i++) {
-		struct pending_sends *p = &s->places[list[i].cell % PENDING_TABLE];
-
-		if (p->to.bits != effect_to(&list[i]).bits || p->at == p->limit)
-			return false;
-		w->mine.order[p->at++] = &list[i].msg;
-	}
-	return true;
-}
-
-/* Bring the messages of a large turn together by receiver, so that they go in as runs. Order between receivers is
- * nobody's to see: all of it happens at once. */
-static bool publish_by_receiver(struct worker *w, struct effect *list, uint32_t count)
-{
-	struct sends *s = &w->mine.sends;
-
-	/* Addresses are noted by place; and of two to one actor side by side there will be more. */
-	if (w->mine.turn.so_far.letters || (w->mine.turn.so_far.flags & TURN_SPAWNS) || list[0].cell == list[1].cell ||
-	    !order_by_receiver(w, list, count))
-		return false;
-	for (uint32_t i = 0; i < s->used_count; i++) {
-		const struct pending_sends *p = &s->places[s->used[i]];
-
-		for (uint32_t k = p->from; k < p->at; )
-			k += p->at - k > 1 ? publish_together(&w->mine.port, w->mine.order + k, p->at - k)
-					   : turn_publish_run(w, effect_of(w->mine.order[k]), 1);
-	}
-	return true;
-}
-
-void turn_publish(struct worker *w, uint32_t count)
-{
-	struct effects *fx = w->mine.turn.fx;
-
-	if (count == 1)
-		turn_publish_one(w, fx->list);
-	else if (count < GROUP_FROM || !publish_by_receiver(w, fx->list, count))
-		for (uint32_t i = 0; i < count; )
-			i += turn_publish_run(w, &fx->list[i], count - i);
-	fx->count = 0;
 }
 
 static void erase(struct worker *w, struct noh_turn *t)
@@ -485,7 +226,7 @@ int turn_settle(struct worker *w, int rc)
 
 bool turn_open(struct worker *w)
 {
-	return effects_grow(&w->mine.fx[0]) && effects_grow(&w->mine.fx[1]);
+	return effects_grow(&w->mine.fx[0]) && effects_grow(&w->mine.fx[1]) && late_reserve(w);
 }
 
 void turn_free(struct worker *w)
@@ -494,6 +235,7 @@ void turn_free(struct worker *w)
 
 	for (int i = 0; i < 2; i++)
 		mem_free(w->mine.fx[i].list, w->mine.fx[i].room * sizeof(struct effect));
+	late_free(w);
 	mem_free(w->mine.order, w->mine.order_room * sizeof *w->mine.order);
 	mem_free(t->ops, t->op_room * sizeof *t->ops);
 	mem_free(t->letters.bytes, t->letters.room);

@@ -23,9 +23,13 @@ void turn_answer_rest(struct worker *w);                 /* an empty answer to w
 void turn_answer(struct worker *w, const noh_msg *m, int status);
 void turn_answer_failed(struct worker *w, const noh_msg *m, int status);
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
-void turn_publish_one(struct worker *w, struct effect *e);       /* into hand, if its actor is idle     */
-void turn_publish_queued(struct worker *w, struct effect *e);    /* into its mailbox, or wherever it is to go */
-uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most);   /* how many went */
+void turn_publish_last(struct worker *w, struct effect *e, bool in_hand);   /* in_hand: if its actor is idle */
+/* How many of them went; 0: there is no memory for the first now. Then it and the rest are for turn_publish_late. */
+uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most);
+void turn_publish_late(struct worker *w, struct effect *rest, uint32_t n);
+/* An effect's place in its turn, by which its address is found, and when the turn is on disk. */
+struct noted { const char *letters; uint32_t size, effect; uint64_t due; };
+bool turn_publish_again(struct worker *w, struct effect *e, const struct noted *at);
 int  tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n);
 int  tell_too_big(struct sched *s, size_t len);
 int  tell_no_memory(noh_turn *t, size_t len);
@@ -107,17 +111,17 @@ static ALWAYS_INLINE bool turn_hand_on(struct worker *w, struct effect *last)
 /* All of its effects, in order; the last one is handed on if it may be, and returned then. */
 static ALWAYS_INLINE struct effect *turn_publish_all(struct worker *w, bool at_end)
 {
-	struct effects *fx = w->mine.turn.fx;
+	struct noh_turn *t = &w->mine.turn;
+	struct effects *fx = t->fx;
 	struct effect  *last = &fx->list[fx->count - 1];
 
-	if (__builtin_expect(fx->count > 1, 0))
+	if (__builtin_expect(fx->count > 1, 0)) {
 		turn_publish(w, fx->count - 1);
-	if (!at_end)
-		turn_publish_one(w, last);
-	else if (last->msg.len != FX_SPAWN && turn_hand_on(w, last))
+		at_end = at_end && !(t->so_far.flags & TURN_LATE);
+	}
+	if (at_end && last->msg.len != FX_SPAWN && turn_hand_on(w, last))
 		return last;
-	else
-		turn_publish_queued(w, last);
+	turn_publish_last(w, last, !at_end);
 	fx->count = 0;
 	return NULL;
 }
