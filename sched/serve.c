@@ -239,21 +239,15 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 			turn_changed(w, c);
 		e = fx->count ? turn_publish_all(w, true) : NULL;
 		count_one(&t->counts->handled, 1);
-		if (__builtin_expect(t->so_far.flags & TURN_LATE, 0)) {
-			*in_hand = NULL;
-			*budget = left;
-			return c;
-		}
 		store_relaxed(&c->last_active, w->mine.now_ds);
-		bool idle = cas_acq_rel(&c->mailbox.word, &word,
-					word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT);
+		uint64_t idle = word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT;
 
 		if (!e) {                        /* nobody to go on with: the chain ends here */
 			*in_hand = NULL;
 			*budget = left;
-			return idle ? NULL : c;
+			return !(t->so_far.flags & TURN_LATE) && cas_acq_rel(&c->mailbox.word, &word, idle) ? NULL : c;
 		}
-		if (!idle)
+		if (!cas_acq_rel(&c->mailbox.word, &word, idle))
 			sched_enqueue(&w->mine.port, c);
 		c = cell_at(w->fixed.sched, e->cell);
 		*in_hand = e;
