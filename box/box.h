@@ -39,6 +39,7 @@ struct box_disk {
 	bool            woken;           /* keeper: who has messages from before was woken         */
 	uint64_t        last_frame;      /* of the run before: what it left is counted when the image is there */
 	atomic_u32      counted;         /* how many actors of each type existed when this run began */
+	bool            types_known;     /* keeper: which of them are quarantined                  */
 };
 
 struct server;
@@ -92,6 +93,12 @@ int  box_register_clerk(noh_box *box);
 
 /* schedule.c - what is told from the image. Blocks until all that is durable now is folded: NOH_OK, NOH_ETIMEOUT. */
 int  box_fold_now(noh_box *box, uint32_t timeout_ms);
+
+/* vitals.c - types that are quarantined as a whole: whoever is to blame has it stored. Blocks in the image. */
+void box_find_quarantined_types(noh_box *box);
+
+/* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. */
+void box_stop_trees(noh_box *box, uint64_t until_ns);
 
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100

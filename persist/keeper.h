@@ -16,7 +16,7 @@ struct keeper {
 	struct journal *journal;
 	struct db      *db;
 	struct store   *store;       /* a disk store: told what is folded                        */
-	uint64_t        fold_bytes;  /* fold when so much waits, or up to twice as much; 0: 96 MiB */
+	uint64_t        fold_bytes;  /* fold when so much waits, or up to half as much again; 0: 96 MiB */
 	uint64_t        fold_ms;     /* or when the oldest has waited so long; 0: 60 000         */
 	struct clock    clock;
 	uint64_t      (*wall_ms)(void *arg);
