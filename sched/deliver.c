@@ -105,23 +105,22 @@ int sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg
 }
 
 /* Several from one sender. Returns how many went in; then *rc tells about the next. */
-uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *msgs,
-			   size_t stride, uint32_t n, int *rc)
+uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *const *msgs,
+			   uint32_t n, int *rc)
 {
 	struct type *t = cell_type(p->sched, c);
 	uint32_t done = 0;
 
 	*rc = NOH_OK;
 	while (done < n && *rc == NOH_OK) {
-		const struct msg *m = (const struct msg *)(const void *)((const char *)msgs + done * stride);
 		uint32_t k = n - done;
 
 		if (t->shared) {
-			*rc = sched_deliver(p, c, gen, m);
+			*rc = sched_deliver(p, c, gen, msgs[done]);
 			done += *rc == NOH_OK;
 			continue;
 		}
-		switch (mailbox_push_run(&c->mailbox, &p->room, gen, m, stride, &k)) {
+		switch (mailbox_push_run(&c->mailbox, &p->room, gen, msgs + done, &k)) {
 		case MB_PUSHED_WAKE:
 			sched_enqueue(p, c);
 			/* fall through */

@@ -231,8 +231,21 @@ struct noh_turn {
 	size_t          answer_room, answer_len;
 };
 
-#define PENDING_TABLE 64           /* messages this turn has for one mailbox: direct mapped        */
-struct pending_sends { uint64_t turn; uint32_t cell, count; };
+/* Messages this turn has for one mailbox: direct mapped. */
+#define PENDING_TABLE 128
+struct pending_sends {
+	uint64_t  turn;
+	noh_actor to;
+	uint32_t  count, limit;            /* limit: so many without a look at the mailbox         */
+	uint32_t  from, at;                /* its place in the order of a large commit             */
+};
+struct sends {
+	struct pending_sends places[PENDING_TABLE];
+	uint64_t turn;                     /* that has entered its receivers                       */
+	uint8_t  used[PENDING_TABLE];      /* their places, as they came                           */
+	uint32_t used_count;
+	bool     mixed;                    /* two of its receivers have one place                  */
+};
 
 /* Cells made for addresses that are probably new, until the turn ends (newborn.c). */
 struct newborn { uint64_t hash; uint32_t effect, cell, is; };
@@ -263,10 +276,12 @@ struct worker {
 	alignas(CACHE_LINE) struct {
 		struct port      port;
 		struct noh_turn  turn;
-		struct effects   fx[2], sorted;    /* sorted: scratch of a large commit */
+		struct effects   fx[2];
+		const struct msg **order;          /* of a large commit: scratch                   */
+		uint32_t         order_room;
 		struct lates     lates;
 		void            *scratch;
-		struct pending_sends sends[PENDING_TABLE];
+		struct sends     sends;
 		struct newborns  newborns;
 		struct namesake  namesakes[NAMESAKES];
 		bool             expects_new;      /* the last address a turn wrote to was new    */
@@ -513,8 +528,8 @@ enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN,
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
-uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *msgs,
-			   size_t stride, uint32_t n, int *rc);
+uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *const *msgs,
+			   uint32_t n, int *rc);
 void msg_dispose(struct port *p, const struct msg *m, int status);
 void node_undeliverable(struct port *p, struct sysmsg *n);
 
@@ -631,6 +646,17 @@ static inline void copy_words(void *to, const void *from, uint32_t words)
 	uint64_t *t = to;
 	const uint64_t *f = from;
 
+	switch (words) {                 /* most states are small, and every turn that changes one comes by */
+	case 8: t[7] = f[7];             /* fall through */
+	case 7: t[6] = f[6];             /* fall through */
+	case 6: t[5] = f[5];             /* fall through */
+	case 5: t[4] = f[4];             /* fall through */
+	case 4: t[3] = f[3];             /* fall through */
+	case 3: t[2] = f[2];             /* fall through */
+	case 2: t[1] = f[1];             /* fall through */
+	case 1: t[0] = f[0];             /* fall through */
+	case 0: return;
+	}
 	for (uint32_t i = 0; i < words; i++)
 		t[i] = f[i];
 }

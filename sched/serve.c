@@ -131,9 +131,8 @@ static enum next nothing_waits(struct worker *w, struct cell *c, struct type *t)
 }
 
 /* The end of a turn over one message. Returns the actor to go on with if there was a hand-off. */
-static struct cell *finish_message(struct worker *w, struct cell *c, struct type *ty,
-				   const noh_msg *m, const struct msg *owned, struct slot *slot,
-				   int rc, uint32_t budget, struct effect **in_hand)
+struct cell *serve_finish(struct worker *w, struct cell *c, struct type *ty, const noh_msg *m, const struct msg *owned,
+			  struct slot *slot, int rc, uint32_t budget, struct effect **in_hand)
 {
 	struct effect *handed;
 
@@ -214,7 +213,7 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 		mailbox_release(slot);
 		return NULL;
 	}
-	return finish_message(w, c, ty, &m, owned, slot, rc, budget, in_hand);
+	return serve_finish(w, c, ty, &m, owned, slot, rc, budget, in_hand);
 }
 
 /* Message in hand, hand-off after hand-off: as long as nothing unusual happens, this is all there is
@@ -245,10 +244,8 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		rc = ty->single(t, &m);
 		word = load_relaxed(&c->mailbox.word);
 		left--;
-		if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) || fx->count > 1 ||
-		    !mb_in_place(word) || (fx->count && !turn_hand_on(w, fx->list))) {
-			struct cell *next = finish_message(w, c, ty, &m, &e->msg, NULL, rc, left,
-							   in_hand);
+		if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) || !mb_in_place(word)) {
+			struct cell *next = serve_finish(w, c, ty, &m, &e->msg, NULL, rc, left, in_hand);
 
 			if (!next)
 				*in_hand = NULL;
@@ -257,19 +254,18 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		}
 		if (t->so_far.state)
 			turn_changed(w, c);
+		e = fx->count ? turn_publish_all(w, true) : NULL;
 		count_one(&t->counts->handled, 1);
 		store_relaxed(&c->last_active, w->mine.now_ds);
-		bool idle = cas_acq_rel(&c->mailbox.word, &word,
-					word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT);
+		uint64_t idle = word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT;
 
-		if (t->fx == fx) {               /* it wrote to nobody: the chain ends here */
+		if (!e) {                        /* nobody to go on with: the chain ends here */
 			*in_hand = NULL;
 			*budget = left;
-			return idle ? NULL : c;
+			return !(t->so_far.flags & TURN_LATE) && cas_acq_rel(&c->mailbox.word, &word, idle) ? NULL : c;
 		}
-		if (!idle)
+		if (!cas_acq_rel(&c->mailbox.word, &word, idle))
 			sched_enqueue(&w->mine.port, c);
-		e = fx->list;
 		c = cell_at(w->fixed.sched, e->cell);
 		*in_hand = e;
 	}
@@ -346,12 +342,17 @@ static enum taken take_extra(struct worker *w, struct cell *c)
 static enum taken take_message(struct worker *w, struct cell *c, struct type *t, struct slot **slot,
 			       struct mb_cursor *cur, uint32_t *budget)
 {
+	bool plain = !t->odd && !t->shared && cell_plain(c);
 	uint32_t n;
 
 	cur->id = 0;
-	switch (mailbox_take(&c->mailbox, &w->mine.port.room, t->shared, slot)) {
+	switch (plain ? mailbox_look(&c->mailbox, &w->mine.port.room, cur)
+		      : mailbox_take(&c->mailbox, &w->mine.port.room, t->shared, slot)) {
 	case MB_TAKEN:
-		break;
+		if (!plain)
+			break;
+		(*budget)++;             /* it will be taken, with those behind it */
+		return NO_MESSAGE;
 	case MB_EMPTY:
 		(*budget)++;             /* nothing was handled */
 		return nothing_waits(w, c, t) == GONE ? LEFT : NO_MESSAGE;
@@ -400,7 +401,9 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 	for (;;) {
 		const struct msg *m = NULL;
 		struct slot *slot = NULL;
+		struct cell *next = NULL;
 		enum taken extra = MESSAGE;
+		uint32_t ran;
 
 		if (__builtin_expect(t->noted, 0) && t->durable && (!durable_room(w) || extra_waits(w, c)) &&
 		    !cell_late(c)) {
@@ -439,6 +442,8 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			   (extra = take_extra(w, c)) != MESSAGE) {
 			if (extra == LEFT)
 				return NULL;
+		} else if (cur.id && !t->odd && (ran = serve_ring(w, c, t, &cur, *budget, in_hand, &next)) != 0) {
+			*budget -= next ? ran : ran - 1;
 		} else if (cur.id && mailbox_take_next(&c->mailbox, &cur, &slot)) {
 			m = &slot->msg;
 			meter_took(w, c, t, 1);
@@ -453,13 +458,11 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		if (__builtin_expect(t->noted, 0) && t->sheds && m && slot && shed(w, c, t, slot))
 			m = NULL;
 		if (m) {
-			struct cell *next = serve_message(w, c, t, m, slot, *budget, in_hand);
-
-			if (next) {
-				(*budget)--;
-				return next;
-			}
+			next = serve_message(w, c, t, m, slot, *budget, in_hand);
+			*budget -= next != NULL;
 		}
+		if (next)
+			return next;
 		check_waiters(w, c, t);
 		/* Used up its slice; or it has given others enough to do that they should come first. */
 		if (--*budget == 0 || hands_many(&w->hands)) {

@@ -242,7 +242,7 @@ void turn_free(struct worker *w)
 	for (int i = 0; i < 2; i++)
 		mem_free(w->mine.fx[i].list, w->mine.fx[i].room * sizeof(struct effect));
 	late_free(w);
-	mem_free(w->mine.sorted.list, w->mine.sorted.room * sizeof(struct effect));
+	mem_free(w->mine.order, w->mine.order_room * sizeof *w->mine.order);
 	mem_free(t->ops, t->op_room * sizeof *t->ops);
 	mem_free(t->letters.bytes, t->letters.room);
 	mem_free(w->mine.newborns.list, w->mine.newborns.room * sizeof *w->mine.newborns.list);

@@ -12,9 +12,9 @@ enum mb_push __wrap_mailbox_push(struct mailbox *m, const struct mailroom *room,
 enum mb_push __real_mailbox_push(struct mailbox *m, const struct mailroom *room, uint32_t gen, uint32_t capacity,
 				 const struct msg *msg);
 enum mb_push __wrap_mailbox_push_run(struct mailbox *m, const struct mailroom *room, uint32_t gen,
-				     const struct msg *msgs, size_t stride, uint32_t *n);
+				     const struct msg *const *msgs, uint32_t *n);
 enum mb_push __real_mailbox_push_run(struct mailbox *m, const struct mailroom *room, uint32_t gen,
-				     const struct msg *msgs, size_t stride, uint32_t *n);
+				     const struct msg *const *msgs, uint32_t *n);
 bool __wrap_directory_insert(struct directory *d, struct directory_table *t, uint64_t hash, uint32_t cell,
 			     ck_epoch_record_t *epoch);
 bool __real_directory_insert(struct directory *d, struct directory_table *t, uint64_t hash, uint32_t cell,
@@ -54,12 +54,12 @@ enum mb_push __wrap_mailbox_push(struct mailbox *m, const struct mailroom *room,
 }
 
 enum mb_push __wrap_mailbox_push_run(struct mailbox *m, const struct mailroom *room, uint32_t gen,
-				     const struct msg *msgs, size_t stride, uint32_t *n)
+				     const struct msg *const *msgs, uint32_t *n)
 {
 	if (sim->step < sim->short_until)
 		*n = 1;
-	return *n > 1 ? __real_mailbox_push_run(m, room, gen, msgs, stride, n)
-		      : __wrap_mailbox_push(m, room, gen, UINT32_MAX, msgs);
+	return *n > 1 ? __real_mailbox_push_run(m, room, gen, msgs, n)
+		      : __wrap_mailbox_push(m, room, gen, UINT32_MAX, msgs[0]);
 }
 
 /* The hook has said yes, and whom it wrote to could not be entered: its turn fails. */
