@@ -57,8 +57,9 @@ struct io_ops {
 	void (*relisten)(struct io *io);                              /* after `starved`: try again   */
 	bool (*begin)(struct io *io, struct io_socket *s);            /* receive from now on; false: no memory */
 	void (*send)(struct io *io, struct io_socket *s, const void *bytes, size_t len);
-	/* To a socket of another worker, as much as it takes at once; `lent` is told, perhaps before this returns. */
+	/* To a socket of another worker, as much as it takes at once; `lent` is told before lend_now returns. */
 	void (*lend)(struct io *io, int fd, const void *bytes, size_t len, uint32_t index);
+	void (*lend_now)(struct io *io);
 	void (*pause)(struct io *io, struct io_socket *s);
 	void (*resume)(struct io *io, struct io_socket *s);
 	void (*end)(struct io *io, struct io_socket *s);              /* shut down; `released` follows */

@@ -159,6 +159,8 @@ static void one_less(struct net *here)
 
 void lend_end(struct net *here)
 {
+	if (here->lending.count)
+		here->io->ops->lend_now(here->io);
 	one_less(here);
 }
 

@@ -6,7 +6,8 @@
  *
  * Owns     the right to touch a net: its worker's, but while that sleeps in the kernel another one's that takes it.
  * Threads  lend_open, lend_close: the net's worker.  All else: the worker that borrows, and `here` is its own net.
- * Never    holds it longer than a pass, or for more than LEND_MOST connections: for more somebody is woken.
+ * Never    holds it longer than the sends take, at most LEND_MOST of them: for more somebody is woken. No turn is run in
+ *          between: one that is stuck holds up nobody else.
  */
 #ifndef NOH_NET_LEND_H
 #define NOH_NET_LEND_H
@@ -29,7 +30,7 @@ bool lend_begin(struct net *here, const struct out *text, const struct event *e)
 bool lend_push(struct net *here, struct net *n, struct topic *topic);
 void lend_end(struct net *here);
 void lend_sent(struct net *here, uint32_t index, int result);      /* how much a socket took, or -errno */
-void lend_finish(struct net *here);    /* end of a pass: what is under way is sent, and given back */
+void lend_finish(struct net *here);    /* what could not be sent at once is, and given back */
 void lend_free(struct net *here);
 
 #endif
