@@ -62,6 +62,13 @@ void life_goes(struct port *p, struct cell *c)
 	store_release(went, load_relaxed(went) + 1);
 }
 
+static void set_active(struct cell *c)
+{
+	if (!cell_late(c))
+		c->flags |= CELL_READY;
+	cell_set_life(c, NOH_ACTIVE);
+}
+
 size_t cell_address(struct sched *s, const struct cell *c, char *out)
 {
 	const struct type *t = cell_type(s, c);
@@ -269,8 +276,7 @@ bool life_activate(struct worker *w, struct cell *c)
 	count_one(&w->mine.port.types[t->index].activations, 1);
 	sched_note_since(w, c);
 	count_one(&w->mine.port.types[t->index].loaded, existed);
-	c->flags |= CELL_READY;
-	cell_set_life(c, NOH_ACTIVE);
+	set_active(c);
 	if (notice_wanted(s, t))
 		notice_came(&w->mine.port, c);
 	return true;
@@ -456,17 +462,16 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	if (rc < 0) {            /* keep what cannot be stored */
 		say_goodbye(&w->mine.port, c, rc);
 		unforce(c);
-		c->flags |= CELL_READY;
-		cell_set_life(c, NOH_ACTIVE);
+		set_active(c);
 		return false;
 	}
 	disarm(w, c);
 	events_leave(&w->mine.port, c);
-	if (mailbox_kill(&c->mailbox, &w->mine.port.room)) {
+	if (!cell_late(c) && mailbox_kill(&c->mailbox, &w->mine.port.room)) {
 		remove_cell(w, c, t);
 		return true;
 	}
-	/* Somebody wrote meanwhile: it comes back at once, with the state it has. */
+	/* Somebody wrote meanwhile, or its last words are not out: it comes back at once, with the state it has. */
 	if (c->flags & CELL_BROKEN)
 		return false;
 	if (cell_life(c) == NOH_DEACTIVATING)

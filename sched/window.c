@@ -109,7 +109,7 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 		n = coalesce(w, c, t, w->mine.window, n);
 	for (uint32_t i = 0; i < n; i++)
 		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
-	while (at < n && !cell_rests(c)) {
+	while (at < n && !cell_rests(c) && !cell_late(c)) {
 		uint32_t part = t->pub.on_batch && !poison_suspects(w->fixed.sched, c)
 					? batch_length(w, t, at, n) : 1, end;
 
@@ -119,7 +119,7 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 		}
 		/* One message, or a batch that failed: message by message. */
 		end = at + part;
-		while (at < end && !cell_rests(c) && serve_part(w, c, t, at, 1, false))
+		while (at < end && !cell_rests(c) && !cell_late(c) && serve_part(w, c, t, at, 1, false))
 			at++;
 		if (at < end)
 			break;

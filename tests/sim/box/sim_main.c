@@ -30,7 +30,7 @@ static const char *const plant_names[PLANTS] = {
 	"release-before-push", "error-ungated", "read-ungated", "empty-epoch", "gap-is-whole",
 	"stale-snapshot", "fold-past-stamp", "redeliver", "overtake", "sequence-reset", "timer-lost",
 	"relay-forgets", "key-forgotten", "entries-left", "step-split",
-	"event-stays",
+	"event-stays", "late-lost", "late-overtaken",
 };
 
 /* Shared with the children. */
