@@ -618,7 +618,7 @@ typedef int noh_event_fn(void *user, const noh_event *event);
  * looks at some ten thousand events at most, whether they fit or not. *cursor is moved behind what was looked at.
  * NOH_OK: there may be more; NOH_END: this was all there is now (noh_events_wait). NOH_ETOOOLD: those behind the cursor
  * are gone already: nothing was told; begin with the one the sentence names, or with 0, and know that some are missing.
- * NOH_EINVAL: a cursor above the newest event (of another directory?). NOH_ENOMEM, NOH_ECORRUPT, NOH_ESTOPPED.
+ * NOH_EINVAL: a cursor above the newest event (of another directory?). NOH_ENOMEM, NOH_ECORRUPT, NOH_EDISK.
  * Does not block, but reads memory the image is mapped to. Threads: any. */
 NOH_API int noh_events_read(noh_box *box, uint64_t *cursor, const noh_events_filter *filter, uint32_t limit,
 			    noh_event_fn *each, void *user);

@@ -348,7 +348,7 @@ struct sched_events {
 	atomic_u64 bytes;                              /* of all that wait                          */
 	atomic_u32 held;                               /* by whoever passes them on                 */
 	atomic_u32 late;                               /* there are ...                             */
-	struct event_node *backlog;                    /* those the journal had no room for; guarded by held */
+	struct event_node *backlog, *backlog_last;     /* those the journal had no room for; guarded by held */
 };
 
 /* The network, on the workers: box/ connects it. arg NULL: there is none. */

@@ -99,7 +99,7 @@ enum fault {
 struct plan {
 	unsigned targets;        /* of recorded messages: the first so many actors             */
 	unsigned workers, clients, ops, faults, crash_every, nest, capacity, fold_ms, latency;
-	uint64_t kinds, memory_budget, journal_bytes, fold_bytes, segment_bytes;
+	uint64_t kinds, memory_budget, journal_bytes, fold_bytes, segment_bytes, events_bytes;
 	uint32_t ring_bytes;
 };
 
@@ -120,7 +120,7 @@ struct sim_seen {                /* how often what happened: what stays at 0 was
 		 cuts, deep, eio, nospc, rot, rot_found, rot_image, rot_image_ends, twice, jumps, evictions, forced, folds, nested,
 		 torn, redelivered, keys_repeated, idem, ticks, beats, erased, coalesced_or_dropped, full,
 		 several_ok, several_undone, several_lost, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted,
-		 events;
+		 events, events_gone;
 };
 
 struct only { long nest, faults; };      /* instead of what the plan draws, to make a finding smaller; -1 */
@@ -165,7 +165,7 @@ struct sim {
 	struct sim_scan scan;
 	/* events.c */
 	uint64_t event_cursor;
-	uint32_t event_last[ACTORS];     /* the version of its last event that was read */
+	uint32_t event_last[ACTORS];     /* the version of its last event that was read; or EVENT_UNKNOWN */
 };
 extern struct sim *sim;
 extern struct sim_seen *seen;
@@ -238,6 +238,7 @@ void scanner_started(void);              /* after a crash, before anybody runs *
 void scanner_act(void);
 
 /* events.c */
+#define EVENT_UNKNOWN UINT32_MAX         /* those before are too old, and gone */
 void events_tell(noh_turn *t, uint32_t v);
 void events_act(void);
 void events_recovered(noh_box *box, const bool *there);  /* may correct sim->found */
