@@ -25,13 +25,13 @@ void serve_failed(struct worker *w, int rc)
 		t->due = load_relaxed(body_due(load_relaxed(&t->cell)->body));
 	if (t->so_far.flags & TURN_TRACED)
 		trace_failed(w, rc);
+	if (!t->type->tells && rc != NOH_ENOSPC)
+		notice_failed(w, load_relaxed(&t->cell), t->msgs[0].kind, rc,
+			      t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to)
 			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
-	if (!t->type->tells)
-		notice_failed(w, load_relaxed(&t->cell), t->msgs[0].kind, rc,
-			      t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
 		turn_logf(t, NOH_WARN, "turn failed: %s",
 			  t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
