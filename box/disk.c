@@ -442,7 +442,7 @@ static void *keeper_main(void *arg)
 	while (rc >= 0 && !load_acquire(&box->disk.stop_keeper)) {
 		rc = box_keeper_round(box);
 		if (rc == 0)
-			keeper_sleep(&box->disk.keeper, 1000000000u);
+			keeper_sleep(&box->disk.keeper, keeper_nap_ns(&box->disk.keeper));
 	}
 	return NULL;
 }

@@ -25,7 +25,7 @@
 #define LISTENERS 4
 #define ROUND 512                  /* completions looked at in one pass: at most BUFFERS */
 
-enum op { OP_NONE, OP_ACCEPT, OP_RECV, OP_SEND, OP_WAKE };
+enum op { OP_NONE, OP_ACCEPT, OP_RECV, OP_SEND, OP_WAKE, OP_LEND };
 
 struct ring {
 	struct io io;
@@ -145,6 +145,14 @@ static void ring_send(struct io *io, struct io_socket *s, const void *bytes, siz
 	io_uring_sqe_set_data64(sqe, data_of(OP_SEND, s->number, s->gen));
 	s->rest_len = len;
 	s->sending = true;
+}
+
+static void ring_lend(struct io *io, int fd, const void *bytes, size_t len, uint32_t index)
+{
+	struct io_uring_sqe *sqe = entry(ring_of(io));
+
+	io_uring_prep_send(sqe, fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	io_uring_sqe_set_data64(sqe, data_of(OP_LEND, index, 0));
 }
 
 static void ring_pause(struct io *io, struct io_socket *s)
@@ -277,6 +285,9 @@ static void on_completion(struct ring *r, const struct io_uring_cqe *cqe)
 	case OP_SEND:
 		on_send(r, cqe, r->io.up->find(r->io.user, number, gen));
 		break;
+	case OP_LEND:
+		r->io.up->lent(r->io.user, number, cqe->res);
+		break;
 	}
 }
 
@@ -348,7 +359,7 @@ static void ring_close(struct io *io)
 }
 
 static const struct io_ops ring_ops = {
-	"io_uring", ring_close, ring_listen, ring_unlisten, ring_relisten, ring_begin, ring_send, ring_pause, ring_resume,
+	"io_uring", ring_close, ring_listen, ring_unlisten, ring_relisten, ring_begin, ring_send, ring_lend, ring_pause, ring_resume,
 	ring_end, ring_poll, ring_ready, ring_wait,
 };
 

@@ -25,6 +25,7 @@
 #include "net/io.h"
 #include "net/running.h"
 #include "net/session.h"
+#include "net/sources.h"
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -117,6 +118,7 @@ struct server {
 	atomic_u32          stopping;
 	atomic_u32          changes;       /* counts: options or accounts are others                */
 	struct running      running;
+	struct sources      sources;
 	char                node_id[64];   /* what it calls itself                                  */
 };
 
@@ -170,6 +172,7 @@ struct conn {
 	size_t           queued;           /* bytes of text that waits in its slots                 */
 	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
 	struct conn     *next_dead;
+	struct source   *source;           /* where it comes from; NULL: not watched                */
 	struct session   session;
 	union {
 		struct resp_reader reader;
@@ -237,8 +240,18 @@ struct net_traces {
 	struct traced     list[TRACED_MOST];
 };
 
+#define LEND_MOST 64                       /* connections of others written to for one message      */
+struct lending {                           /* a message on its way to those: lend.c                 */
+	uint32_t   waiting;                /* for so many sockets; 0: nothing is                    */
+	uint32_t   count, nets;
+	size_t     len;
+	struct out text;
+	struct { struct net *net; uint32_t conn; } to[LEND_MOST];
+	struct { struct net *net; bool rest; } lent[LEND_MOST];       /* rest: its worker has to be woken */
+};
+
 struct net_counts {
-	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out, pushed;
+	atomic_u64 accepted, refused, refused_address, closed, closed_slow, logins_failed, logins_held, commands, errors, bytes_in, bytes_out, pushed;
 };
 
 struct net {
@@ -272,9 +285,11 @@ struct net {
 	ck_epoch_record_t *epoch;          /* the worker's; NULL: nobody reads topics any more      */
 	struct net_traces traces;          /* trace.c                                               */
 	struct conn   *running;            /* whose command runs; NULL: none                        */
+	bool           more_input;         /* and other bytes of his are behind it                  */
 	struct out     own;                /* pushes for it: they follow its reply                  */
 	uint64_t       own_due;
 	struct out     event, matched;     /* a message as it is pushed; the same for a pattern     */
+	struct lending lending;
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
@@ -310,6 +325,7 @@ struct net {
 	alignas(CACHE_LINE) atomic_ptr late;       /* struct late; any thread                       */
 	atomic_u64     late_event_bytes;           /* of them, what is to be pushed                 */
 	atomic_u64     pushes_dropped;             /* any thread                                    */
+	atomic_u32     lease;                      /* lend.c: who may touch all this                */
 };
 
 /* ── server.c ── */

@@ -61,6 +61,8 @@ int  fold_record(void *f, uint64_t frame, uint64_t epoch, const struct record_he
  * fold_limit allows: nothing was written). */
 int  fold_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms);
 void fold_abort(struct fold *f);
+/* What folds keep in memory for the next one is not needed for a while. */
+void fold_trim(struct db *db);
 
 /* ── reading: each from a snapshot at least as new as the last commit ── */
 
