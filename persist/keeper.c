@@ -238,10 +238,13 @@ static int fold_timed(struct keeper *k, uint64_t waits)
 /* Where nothing is folded nobody else looks for events that are too old, or too many by a new limit. */
 static int expire_events(struct keeper *k)
 {
-	uint64_t wall = k->wall_ms(k->wall_arg);
+	uint64_t wall;
 	int rc;
 
-	if ((k->retry_ns && clock_now_ns(&k->clock) < k->retry_ns) || !db_events_expire(k->db, wall))
+	if (db_events_gone(k->db) == db_events_newest(k->db) || (k->retry_ns && clock_now_ns(&k->clock) < k->retry_ns))
+		return 0;
+	wall = k->wall_ms(k->wall_arg);
+	if (!db_events_expire(k->db, wall))
 		return 0;
 	rc = db_expire_events(k->db, wall);
 	tell_events(k);
