@@ -258,7 +258,8 @@ static void put_responses(noh_json_out *o, const struct http_route *r, const str
 		put_response(o, "404", "There is no such type, or no such message", "Problem", true);
 	if (asks) {
 		put_response(o, "409", "A request with this Idempotency-Key is still running; or the actor refused", "Problem", true);
-		put_response(o, "429", "The actor's mailbox is full; see Retry-After", "Problem", true);
+		put_response(o, "429", "The actor's mailbox is full, or too many logins from the client's address have failed; see "
+			     "Retry-After", "Problem", true);
 		put_response(o, "504", "No answer in time; it may still take effect", "Problem", true);
 	}
 	if (f == &rest_forms[FORM_DEAD_REDRIVE] || f == &rest_forms[FORM_DEAD_PURGE])
@@ -266,6 +267,8 @@ static void put_responses(noh_json_out *o, const struct http_route *r, const str
 	if (r->role != SESSION_NOBODY) {
 		put_response(o, "401", "Who asks is not known", "Problem", true);
 		put_response(o, "403", "The role does not allow it", "Problem", true);
+		if (!asks)
+			put_response(o, "429", "Too many logins from the client's address have failed; see Retry-After", "Problem", true);
 	}
 	put_response(o, "default", "Anything else that stands in the way", "Problem", true);
 	close(o);

@@ -9,6 +9,7 @@ void *blocks_take(struct blocks *b, size_t bytes)
 			void *at = b->kept[i].at;
 
 			b->kept[i] = b->kept[--b->count];
+			b->bytes -= bytes;
 			return at;
 		}
 	return mem_large(bytes);
@@ -16,9 +17,10 @@ void *blocks_take(struct blocks *b, size_t bytes)
 
 void blocks_give(struct blocks *b, void *at, size_t bytes)
 {
-	if (at && b && bytes >= BLOCKS_LARGE && b->count < BLOCKS_MOST) {
+	if (at && b && bytes >= BLOCKS_LARGE && b->bytes + bytes <= BLOCKS_BYTES && b->count < BLOCKS_MOST) {
 		b->kept[b->count].at = at;
 		b->kept[b->count++].bytes = bytes;
+		b->bytes += bytes;
 		return;
 	}
 	mem_large_free(at, bytes);
@@ -26,6 +28,7 @@ void blocks_give(struct blocks *b, void *at, size_t bytes)
 
 void blocks_free(struct blocks *b)
 {
+	b->bytes = 0;
 	while (b->count) {
 		b->count--;
 		mem_large_free(b->kept[b->count].at, b->kept[b->count].bytes);

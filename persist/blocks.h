@@ -2,7 +2,7 @@
  *
  * While much is written a fold follows the other, and memory that goes back to the system has to be cleared, and on a
  * virtual machine found anew, before it is there again: a third of what a fold takes. So blocks stay until somebody says
- * that nothing comes any more. Small ones do not.
+ * that nothing comes any more: some of them, and no small ones.
  *
  * Owns     the blocks nobody uses.   Threads  the one that folds.
  */
@@ -13,10 +13,12 @@
 #include <stdint.h>
 
 #define BLOCKS_MOST 32
+#define BLOCKS_BYTES ((size_t)96 << 20)  /* more than that is not kept */
 #define BLOCKS_LARGE ((size_t)1 << 20)
 
 struct blocks {
 	uint32_t count;
+	size_t   bytes;
 	struct { void *at; size_t bytes; } kept[BLOCKS_MOST];
 };
 

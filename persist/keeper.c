@@ -7,8 +7,8 @@
  * When: the later, the better. A key that was written often is folded once, and a fold of keys all over the image writes
  * most of its pages however many have changed. But what comes while it runs has to fit into the journal as well. So
  * the keeper measures how fast records come and how fast they go, and begins when the rest of the journal is what
- * will come meanwhile: at three eighths of its limit if nothing is known or it comes fast, at six if slowly. What has
- * waited for a minute is folded whatever it is; and when nothing has come for ten seconds, what is worth it: nobody is
+ * will come meanwhile: at three eighths of its limit if nothing is known or it comes fast, at half as much again if
+ * slowly; not later, for its records are in memory while it runs. What has waited for a minute is folded whatever it is; and when nothing has come for ten seconds, what is worth it: nobody is
  * disturbed then, and a restart after a crash has less to read.
  *
  * A full disk or too little memory is no failure: the journal keeps what it has, and a smaller fold is
@@ -64,7 +64,7 @@ static uint64_t fold_at(const struct keeper *k)
 		return least;
 	uint64_t at = (uint64_t)((double)room * (double)k->pace.goes / (double)(k->pace.goes + k->pace.comes));
 
-	return at < least ? least : at > 2 * least ? 2 * least : at;
+	return at < least ? least : at > least / 2 * 3 ? least / 2 * 3 : at;
 }
 
 static void look_at_pace(struct keeper *k, const struct journal_stats *stats, uint64_t now)

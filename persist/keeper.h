@@ -18,7 +18,7 @@ struct keeper {
 	struct db      *db;
 	struct store   *store;       /* a disk store: told what is folded                        */
 	struct eventlog *events;     /* what is folded need not be in memory any more; NULL: nothing is */
-	uint64_t        fold_bytes;  /* fold when so much waits, or up to twice as much; 0: 96 MiB */
+	uint64_t        fold_bytes;  /* fold when so much waits, or up to half as much again; 0: 96 MiB */
 	uint64_t        fold_ms;     /* or when the oldest has waited so long; 0: 60 000         */
 	struct clock    clock;
 	uint64_t      (*wall_ms)(void *arg);

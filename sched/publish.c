@@ -4,6 +4,7 @@
  * one. What there is no memory for is kept, and its sender waits (late.h).
  */
 #include "sched/durable.h"
+#include "sched/kin.h"
 #include "sched/late.h"
 #include "sched/newborn.h"
 #include "sched/trace.h"
@@ -125,8 +126,6 @@ static bool deliver_noted(struct port *p, struct effect *e, int rc)
 /* A child to be activated, or an answer. */
 static bool publish_other(struct port *p, struct effect *e, uint64_t due)
 {
-	struct sysmsg *n;
-
 	if (e->cell == 0) {
 		if (!pending_answerable(p, e->msg.reply))
 			return false;
@@ -134,12 +133,7 @@ static bool publish_other(struct port *p, struct effect *e, uint64_t due)
 		msg_free_body(&e->msg);
 		return true;
 	}
-	n = node_take(p, SYS_SPAWN);
-	if (n) {
-		n->token = e->msg.reply;
-		sched_sys(p, cell_at(p->sched, e->cell), e->gen, n);
-	}
-	return n != NULL;
+	return kin_publish_spawn(p, e);
 }
 
 /* False: there is no memory for it now. */
