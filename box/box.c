@@ -136,6 +136,8 @@ int box_open(noh_box **out, const noh_options *options, const struct box_seams *
 	if (rc == NOH_OK && store_mem_open(&box->store) != NOH_OK)
 		rc = error_set(NOH_ENOMEM, "no memory for the storage");
 	box->sched.storage = storage(box->store);
+	if (rc == NOH_OK)
+		rc = box_events_open(box, options ? options : &defaults);
 	if (rc == NOH_OK && options && options->dir)
 		rc = box_disk_open(box, options);
 	box->sched.disk = storage(box->disk.store);
@@ -374,6 +376,7 @@ int box_start_stepped(noh_box *box)
 	rc = sched_start(&box->sched);
 	if (rc == NOH_OK)
 		rc = box_disk_start(box, false);
+	box_events_start(box);
 	box->stepped = true;
 	store_relaxed(&box->ready_ns, clock_now_ns(&box->sched.clock));
 	store_release(&box->phase, rc == NOH_OK ? BOX_RUNNING : BOX_STOPPED);
@@ -476,6 +479,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 		return error_set(NOH_ESTOPPED, "the box is not running");
 	box_net_stop(box);
 	store_seq_cst(&s->stopping, 1);
+	box_events_stop(box);
 	wait_for_ports(s);                       /* who came before the flag may finish */
 	if (!box->stepped && wait_quiet(s, until)) {
 		box_stop_trees(box, until);
@@ -517,6 +521,7 @@ void noh_close(noh_box *box)
 	box_disk_close(box);
 	store_close(box->store);
 	marks_close(&box->marks);
+	box_events_close(box);
 	mem_free(box->threads, 0);
 	mem_free(box->pulse, 0);
 	mem_free(box, sizeof *box);

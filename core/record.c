@@ -1,5 +1,7 @@
 #include "core/record.h"
 
+#include "core/event.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -62,6 +64,11 @@ void record_finish(uint8_t *record, const uint8_t *end)
 	memcpy(record, &size, sizeof size);
 }
 
+void record_set_order(uint8_t *record, uint64_t order)
+{
+	memcpy(record + offsetof(struct record_head, order), &order, sizeof order);
+}
+
 bool record_next(const uint8_t **at, const uint8_t *end, const struct record_head **head,
 		 const uint8_t **parts, const uint8_t **parts_end)
 {
@@ -88,6 +95,7 @@ static size_t smallest_data(uint16_t kind)
 	case PART_DEAD:     return sizeof(struct part_dead);
 	case PART_HINT:     return 8;
 	case PART_UNDEAD:   return sizeof(struct part_undead);
+	case PART_EVENT:    return sizeof(struct part_event);
 	case PART_VITALS:   return sizeof(struct part_vitals);
 	default:            return 0;
 	}
@@ -111,6 +119,8 @@ bool part_data_fits(uint16_t kind, const void *data, size_t len)
 		return d.reason_len <= 4096 && sizeof d + record_pad(d.reason_len) <= len;
 	case PART_TIMERS:
 		return len % sizeof(struct part_timer) == 0;
+	case PART_EVENT:
+		return event_open(data, len, NULL);
 	case PART_VITALS:
 		memcpy(&v, data, sizeof v);
 		return v.health <= VITALS_HEALTH_MAX && sizeof v + v.parent_len + v.reason_len + v.error_len == len;
@@ -127,6 +137,7 @@ static bool key_fits(const struct part *p)
 	case PART_CONSUMED:
 	case PART_HINT:
 	case PART_UNDEAD:
+	case PART_EVENT:
 	case PART_VITALS:
 		return p->key_len == 0;
 	default:

@@ -18,6 +18,7 @@
  * PART_DEAD     receiver     struct part_dead, then the body: a message set aside
  * PART_HINT     -            8 bytes, in images that stay in memory only: a wheel has a hint for then
  * PART_UNDEAD   -            struct part_undead: a message set aside that is no longer: sent again, or forgotten
+ * PART_EVENT    -            struct part_event and its texts (event.h); the record has RECORD_EVENTS
  * PART_VITALS   -            struct part_vitals, then its three texts: how the actor is, and whose child
  *
  * Owns     nothing.   Threads  any.
@@ -34,12 +35,15 @@
 enum part_kind {
 	PART_STATE = 1, PART_TIMERS, PART_PUT, PART_DELETE, PART_CONSUMED, PART_EMITTED, PART_IDEM,
 	PART_DEAD, PART_HINT, PART_UNDEAD,
+	PART_EVENT,
 	PART_VITALS = 12,
 	PART_KINDS
 };
 
 enum {
 	RECORD_GONE = 1,        /* the actor was erased: state, timers and entries; then its parts count */
+	RECORD_EVENTS = 2,      /* there are events among its parts                                   */
+	RECORD_NOTICE = 4,      /* there is nothing else: it is about no actor, and its seq means nothing */
 };
 
 struct record_head {
@@ -50,7 +54,7 @@ struct record_head {
 	uint64_t tag;           /* the box's epoch before the push                            */
 	uint64_t seq;           /* of the actor: max(previous + 1, tag << 20)                 */
 	uint64_t hash;          /* of the address                                             */
-	uint64_t reserved;
+	uint64_t order;         /* RECORD_EVENTS: of its events among those of its group      */
 };
 
 struct part_head {
@@ -85,6 +89,14 @@ struct part_dead {
 };
 
 struct part_undead { uint64_t at_ms, number; };          /* its row in the image */
+
+struct part_event {
+	uint64_t at_ms, revision;
+	uint16_t actor_len, kind_len, from_len, to_len, reason_len;
+	uint16_t flags;         /* EVENT_...                                                  */
+	uint32_t len;           /* of the data behind the texts                               */
+};
+enum { EVENT_BY_BOX = 1 };
 
 struct part_vitals {            /* then the parent's address, the reason, the error: one after the other */
 	uint64_t failed_ms, window_ms, until_ms;         /* wall-clock time                   */
@@ -129,6 +141,7 @@ bool part_next(const uint8_t **at, const uint8_t *end, struct part *part);
 uint8_t *record_begin(uint8_t *out, const char *address, size_t len, uint64_t hash, uint64_t tag,
 		      uint64_t seq, uint8_t flags);
 void record_finish(uint8_t *record, const uint8_t *end);
+void record_set_order(uint8_t *record, uint64_t order);
 
 static inline size_t record_parts_at(size_t address_len)
 {

@@ -91,6 +91,7 @@ void fold_abort(struct fold *f)
 	refs_free(&f->entries);
 	refs_free(&f->timers);
 	mem_free(f->types, f->type_room * sizeof *f->types);
+	mem_free(f->events, f->event_room * sizeof *f->events);
 	mem_free(f->kept, f->kept_room);
 	mem_free(f, sizeof *f);
 }
@@ -109,7 +110,8 @@ static bool note_message(struct fold *f, const void *receiver, size_t len, const
 	return refs_add(&f->pending, kept, key_len, id->seq, at, 0);
 }
 
-static bool note_part(struct fold *f, const uint8_t *address, size_t len, const uint8_t *at, const struct part *p)
+static bool note_part(struct fold *f, uint64_t frame, const struct record_head *head, const uint8_t *address,
+		      const uint8_t *at, const struct part *p)
 {
 	struct part_emitted e;
 	struct part_dead d;
@@ -122,13 +124,16 @@ static bool note_part(struct fold *f, const uint8_t *address, size_t len, const 
 		return note_message(f, p->key, p->key_len, &e.id, at);
 	case PART_CONSUMED:
 		memcpy(&id, p->data, sizeof id);
-		return note_message(f, address, len, &id, NULL);
+		return note_message(f, address, head->address_len, &id, NULL);
 	case PART_DEAD:
 		memcpy(&d, p->data, sizeof d);
 		return d.id.seq == 0 || note_message(f, p->key, p->key_len, &d.id, NULL);
 	case PART_IDEM:
 		f->rows++;               /* its age */
 		return true;
+	case PART_EVENT:
+		f->rows--;               /* they lie side by side */
+		return !(head->flags & RECORD_EVENTS) || fold_note_event(f, frame, head->order, p);
 	default:
 		return true;
 	}
@@ -158,14 +163,15 @@ int fold_record(void *arg, uint64_t frame, uint64_t epoch, const struct record_h
 	const uint8_t *at = copy->bytes + copy->parts_at, *end = at + len;
 
 	for (const uint8_t *start = at; part_next(&at, end, &p); start = at) {
-		if (!note_part(f, copy->bytes, head->address_len, start, &p))
+		if (!note_part(f, frame, head, copy->bytes, start, &p))
 			goto no_memory;
 		if (p.kind == PART_STATE)
 			note |= NOTE_STATE;
-		else
+		else if (p.kind != PART_EVENT)           /* that has its own list */
 			note &= ~(uint32_t)NOTE_PLAIN;
 	}
-	if (!refs_add(&f->records, copy->bytes, head->address_len, head->seq, copy, note))
+	if (!(head->flags & RECORD_NOTICE) &&
+	    !refs_add(&f->records, copy->bytes, head->address_len, head->seq, copy, note))
 		goto no_memory;
 	f->count++;
 	f->bytes += record_parts_at(head->address_len) + len;
@@ -183,8 +189,9 @@ static uint64_t pages_to_write(struct fold *f)
 
 	db_get_stats(f->db, &s);
 	uint64_t touched = rows * 3 < s.used_bytes / page ? rows * 3 : s.used_bytes / page;
-	uint64_t added = (f->bytes * 3 + rows * 160) / page;
+	uint64_t added = ((f->bytes - f->event_bytes) * 3 + rows * 160) / page;
 
+	added += 2 * (f->event_bytes + f->event_bytes / 4 + f->event_count * 64) / page;      /* as many may go */
 	return touched + added + touched / 64 + 64;
 }
 

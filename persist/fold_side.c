@@ -70,6 +70,13 @@ int fold_replace(struct fold *f, enum table t, const void *key, size_t len, size
 	return put_row(f, t, key, len, value_len, MDB_CURRENT, value);
 }
 
+int fold_append(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
+{
+	int rc = put_row(f, t, key, len, value_len, MDB_APPEND, value);
+
+	return rc == MDB_KEYEXIST ? fold_damaged(f, t, key, len) : rc;
+}
+
 /* What is not there needs no deleting. */
 int fold_delete(struct fold *f, enum table t, const void *key, size_t len)
 {

@@ -31,6 +31,7 @@
 #define FOLD_BYTES ((uint64_t)96 << 20)  /* three eighths of the journal's default limit */
 #define FOLD_MS 60000
 #define RETRY_NS UINT64_C(1000000000)
+#define EVENTS_MOST ((uint64_t)32 << 20)         /* in memory, then they are folded */
 #define LEAST ((uint64_t)1 << 20)
 #define LEAST_BATCH ((uint64_t)1 << 16)  /* below that no fold is given up for its pages */
 #define QUIET_NS UINT64_C(10000000000)
@@ -121,6 +122,14 @@ static void tell_store(struct keeper *k, uint64_t epoch)
 	}
 }
 
+static void tell_events(struct keeper *k)
+{
+	if (!k->events)
+		return;
+	eventlog_cut(k->events, db_events_gone(k->db));
+	eventlog_drop(k->events, db_events_newest(k->db));
+}
+
 /* No room, no memory: less of it, later. Anything else is for good. */
 static int put_off(struct keeper *k, int rc)
 {
@@ -190,6 +199,7 @@ static int fold_once(struct keeper *k)
 	k->retry_ns = 0;
 	fold_more(k, &pages);
 	k->oldest_ns = 0;
+	tell_events(k);
 	tell_store(k, upto >= stats.durable_frame && durable > last ? durable : last);
 	rc = journal_folded(k->journal, upto);
 	return rc < 0 ? put_off(k, rc) : 1;
@@ -206,6 +216,7 @@ static bool is_time(struct keeper *k, const struct journal_stats *stats, uint64_
 	if (k->oldest_ns == 0)
 		k->oldest_ns = now ? now : 1;
 	return load_acquire(&k->asked) != 0 || stats->unfolded_bytes >= fold_at(k) ||
+	       (k->events && eventlog_bytes(k->events) >= EVENTS_MOST) ||
 	       now - k->oldest_ns >= fold_ns(k) ||
 	       (now - k->pace.quiet_ns >= QUIET_NS && stats->unfolded_bytes >= fold_bytes(k) / QUIET_SHARE);
 }
@@ -222,6 +233,22 @@ static int fold_timed(struct keeper *k, uint64_t waits)
 	if (rc == 1 && waits >= fold_bytes(k) / QUIET_SHARE)     /* of a small one the sync is most */
 		k->pace.goes = per_second(waits < most_bytes(k) ? waits : most_bytes(k), clock_now_ns(&k->clock) - began);
 	return rc;
+}
+
+/* Where nothing is folded nobody else looks for events that are too old, or too many by a new limit. */
+static int expire_events(struct keeper *k)
+{
+	uint64_t wall;
+	int rc;
+
+	if (db_events_gone(k->db) == db_events_newest(k->db) || (k->retry_ns && clock_now_ns(&k->clock) < k->retry_ns))
+		return 0;
+	wall = k->wall_ms(k->wall_arg);
+	if (!db_events_expire(k->db, wall))
+		return 0;
+	rc = db_expire_events(k->db, wall);
+	tell_events(k);
+	return rc == NOH_OK ? 1 : put_off(k, rc);
 }
 
 int keeper_step(struct keeper *k)
@@ -245,7 +272,9 @@ int keeper_step(struct keeper *k)
 	}
 	int rc = journal_folded(k->journal, frame);      /* the next segment, if need be */
 
-	return rc < 0 ? put_off(k, rc) : 0;
+	if (rc >= 0)
+		rc = expire_events(k);
+	return rc < 0 ? put_off(k, rc) : rc;
 }
 
 uint64_t keeper_nap_ns(const struct keeper *k)

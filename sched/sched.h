@@ -69,11 +69,14 @@ struct type {
 	bool     odd;                  /* reads, windowed or durable: not for the short way        */
 	bool     noted;                /* the box has a data directory: what runs is noted down; or its turns have a deadline */
 	bool     durable;              /* its turns are recorded                                   */
+	bool     tells;                /* that its actors come and go is an event, unless none is  */
 	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
 	atomic_u64 at_start;           /* how many existed then                                    */
 	atomic_u32 log_level;          /* plus 1; 0: the box's                                     */
+	atomic_u64 failures;           /* told one by one: second << 8, how many in that second    */
+	atomic_u64 failures_told;      /* in all                                                   */
 	bool     supervised;           /* by sup, defaults filled in                               */
 	atomic_u32 quarantined;        /* all of its actors are                                    */
 	noh_supervision sup;
@@ -170,6 +173,8 @@ enum {
 	TURN_UNDEAD = 1 << 20,             /* undead is filled in                           */
 	TURN_VITALS = 1 << 21,             /* vitals is                                     */
 	TURN_WATCHES = 1 << 22,            /* watches is (watch.c)                          */
+	TURN_EVENTS = 1 << 24,             /* events is filled in (notice.h)                */
+	TURN_EVENTS_KEPT = 1 << 25,        /* and they are in its record                    */
 };
 
 /* What a turn says about its actor (vitals.h), until it ends. */
@@ -214,6 +219,8 @@ struct noh_turn {
 	const struct trace_tail *trace;    /* of the first of its messages that has one            */
 	uint64_t        trace_began_ns;    /* when the hook was called, if that is kept            */
 	struct part_undead undead;         /* the message set aside that this turn takes from there */
+	struct event_node *events, **events_end;    /* what it tells, in order; one is freed with its turn */
+	uint32_t        event_count;
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
@@ -369,6 +376,23 @@ struct sched_journal {
 	void     (*give)(void *arg);
 };
 
+/* Events on their way to the log (notice.h). With a journal they go there; else box/ keeps them. */
+struct event_node;
+struct sched_events {
+	void      *arg;
+	void     (*keep)(void *arg, const void *event, size_t len);  /* into the log; one at a time */
+	void     (*shown)(void *arg);                  /* those kept so far may be read             */
+	uint64_t   hash;                               /* of the address their records have         */
+	atomic_u32 detail;                             /* NOH_EVENTS_...                            */
+	alignas(CACHE_LINE) atomic_u64 told, lost;     /* by the box and by actors; for want of memory or room */
+	atomic_u64 order;                              /* drawn by whoever tells: after what caused it */
+	atomic_ptr pushed;                             /* newest first                              */
+	atomic_u64 bytes;                              /* of all that wait                          */
+	atomic_u32 held;                               /* by whoever passes them on                 */
+	atomic_u32 late;                               /* there are ...                             */
+	struct event_node *backlog, *backlog_last;     /* those the journal had no room for; guarded by held */
+};
+
 /* The network, on the workers: box/ connects it. arg NULL: there is none. */
 struct port;
 struct sched_net {
@@ -411,6 +435,7 @@ struct sched {
 	struct sched_storage disk;             /* of durable types                                 */
 	struct sched_journal journal;
 	struct sched_net     net;
+	struct sched_events  events;
 	struct note         *notes;            /* one per worker; NULL: none are taken             */
 	struct crash_list   *crashes;          /* of earlier runs; NULL: none                      */
 	uint64_t             wall_offset_ms;   /* wall-clock time minus the box's, at the start    */

@@ -6,6 +6,7 @@
  * sched_enqueue gives it away, and not to be touched after.
  */
 #include "sched/meter.h"
+#include "sched/notice.h"
 #include "sched/serve.h"
 #include "sched/step.h"
 #include "sched/trace.h"
@@ -34,6 +35,9 @@ void serve_answer_failed(struct worker *w, int rc)
 
 	if (t->so_far.flags & TURN_TRACED)
 		trace_failed(w, rc);
+	if (!t->type->tells && rc != NOH_ENOSPC)
+		notice_failed(w, load_relaxed(&t->cell), t->msg_count ? t->msgs[0].kind : UINT32_MAX, rc,
+			      t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to)
 			turn_answer_failed(w, &t->msgs[i], rc);

@@ -1,8 +1,8 @@
 /* tests/sim/box/sim.h - a whole box from one seed: one thread, a virtual clock, a disk that forgets.
  *
  * Read in this order: sim.h, model.c and recovery.c (what must hold), actors.c (who runs in the box),
- * clients.c and several.c (who calls it), scanner.c (who lists it), family.c (who is supervised), world.c (clock, disk,
- * crashes), shortage.c (memory), steps.c (who goes next), sim_main.c.
+ * clients.c and several.c (who calls it), scanner.c (who lists it), events.c (who reads what happened), family.c (who is
+ * supervised), world.c (clock, disk, crashes), shortage.c (memory), steps.c (who goes next), sim_main.c.
  *
  * Owns     everything, in one struct: a seed begins with all of it zeroed.
  * Threads  one.
@@ -100,7 +100,7 @@ struct plan {
 	unsigned targets;        /* of recorded messages: the first so many actors             */
 	unsigned workers, clients, ops, faults, crash_every, nest, capacity, fold_ms, latency;
 	bool     family;
-	uint64_t kinds, memory_budget, journal_bytes, fold_bytes, segment_bytes;
+	uint64_t kinds, memory_budget, journal_bytes, fold_bytes, segment_bytes, events_bytes;
 	uint32_t ring_bytes;
 };
 
@@ -131,6 +131,7 @@ struct sim_seen {                /* how often what happened: what stays at 0 was
 		 cuts, deep, eio, nospc, rot, rot_found, rot_image, rot_image_ends, twice, jumps, evictions, forced, folds, nested,
 		 torn, redelivered, keys_repeated, idem, ticks, beats, erased, coalesced_or_dropped, full,
 		 several_ok, several_undone, several_lost, shortages, refused_memory, late, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted,
+		 events, events_gone,
 		 family_failures, escalations, tree_stops;
 };
 
@@ -176,6 +177,9 @@ struct sim {
 	uint32_t erasing[ACTORS];        /* the op that does; 0: none under way */
 	/* scanner.c */
 	struct sim_scan scan;
+	/* events.c */
+	uint64_t event_cursor;
+	uint32_t event_last[ACTORS];     /* the version of its last event that was read; or EVENT_UNKNOWN */
 	struct sim_family family;
 };
 extern struct sim *sim;
@@ -213,6 +217,7 @@ void     model_recorded(const char *address, uint64_t due);
 void     model_unrecorded(const char *address);
 bool     model_reaches(uint32_t v, uint32_t to);        /* is v `to` or before it? */
 void     model_shown(uint32_t v, const char *how);
+void     model_told(uint32_t v, const char *how);      /* by what goes by its frame, not by its epoch */
 void     model_answer(uint32_t op, int status, const void *answer, size_t len);
 bool     model_may_drop(const struct message *m);
 uint32_t model_with_key(uint32_t v, uint32_t key);      /* the version up to v that used it, or 0 */
@@ -246,6 +251,12 @@ void scanner_recorded(const char *address, bool erased, uint64_t due);
 void scanner_recovered(const bool *there);
 void scanner_started(void);              /* after a crash, before anybody runs */
 void scanner_act(void);
+
+/* events.c */
+#define EVENT_UNKNOWN UINT32_MAX         /* those before are too old, and gone */
+void events_tell(noh_turn *t, uint32_t v);
+void events_act(void);
+void events_recovered(noh_box *box, const bool *there);  /* may correct sim->found */
 
 /* family.c */
 int  family_register(noh_box *box);

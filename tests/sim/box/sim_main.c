@@ -30,6 +30,7 @@ static const char *const plant_names[PLANTS] = {
 	"release-before-push", "error-ungated", "read-ungated", "empty-epoch", "gap-is-whole",
 	"stale-snapshot", "fold-past-stamp", "redeliver", "overtake", "sequence-reset", "timer-lost",
 	"relay-forgets", "key-forgotten", "entries-left", "step-split",
+	"event-stays",
 	"backoff-uncapped", "restart-loses", "escalation-loop", "stop-order",
 	"late-lost", "late-overtaken",
 };
@@ -223,6 +224,7 @@ static void say_seen(void)
 	       "dropped %llu\n"
 	       "  steps over several actors: %llu, undone turns %llu, lost in a crash %llu\n"
 	       "  scans %llu, types counted %llu; supervised: failures %llu, escalations %llu, trees stopped %llu\n"
+	       "  events read %llu (%llu readers came too late)\n"
 	       "  memory was short %llu times, refused %llu times; rounds with late messages %llu\n",
 	       N(seeds), N(steps), N(turns), N(versions), N(messages), N(virtual_ms) / 1000, N(ops), N(answers),
 	       N(refused), N(unknown), N(reads), N(crashes), N(kills), N(cuts), N(deep), N(torn), N(twice),
@@ -230,7 +232,7 @@ static void say_seen(void)
 	       N(rot_image_ends), N(folds), N(slept), N(nested),
 	       N(steals), N(redelivered), N(failed_turns), N(full), N(keys_repeated), N(idem), N(ticks), N(beats),
 	       N(erased), N(evictions), N(forced), N(coalesced_or_dropped),
-	       N(several_ok), N(several_undone), N(several_lost), N(scans), N(counted), N(family_failures), N(escalations), N(tree_stops),
+	       N(several_ok), N(several_undone), N(several_lost), N(scans), N(counted), N(family_failures), N(escalations), N(tree_stops), N(events), N(events_gone),
 	       N(shortages), N(refused_memory), N(late));
 #undef N
 }

@@ -254,6 +254,8 @@ static void run(unsigned who)
 		family_act();
 	else if (who == CLIENTS_TURN && sim_one_in(6))
 		scanner_act();
+	else if (who == CLIENTS_TURN && sim_one_in(6))
+		events_act();
 	else if (who == CLIENTS_TURN)
 		client_act();
 	else

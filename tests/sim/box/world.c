@@ -76,6 +76,8 @@ static void draw_plan(struct plan *p)
 	p->fold_bytes = 4096u << sim_below(7);
 	p->fold_ms = 20u << sim_below(9);
 	p->latency = latencies[sim_below(4)];
+	if (sim_one_in(4))
+		p->events_bytes = 2000u << sim_below(6);
 	p->family = sim->seed % 3 == 0;          /* not drawn: the others stay as they are */
 	if (p->faults & F_TIGHT) {
 		p->capacity = 1 + sim_below(6);
@@ -111,7 +113,8 @@ static int open_on(struct disk_sim *disk, unsigned workers, noh_box **box)
 {
 	noh_options o = { .workers = workers, .dir = sim->dir, .seed = sim->seed | 1, .log = quiet,
 			  .max_actors = 1000, .unpinned = true, .memory_budget = sim->plan.memory_budget,
-			  .journal_bytes = sim->plan.journal_bytes, .idem_ms = UINT64_C(864000000) };
+			  .journal_bytes = sim->plan.journal_bytes, .idem_ms = UINT64_C(864000000),
+			  .events_ms = UINT64_C(86400000000), .events_bytes = sim->plan.events_bytes };
 	struct box_seams seams = { .clock = sim->clock.clock, .disk = disk_sim_door(disk),
 				   .ring_bytes = sim->plan.ring_bytes,
 				   .segment_bytes = sim->plan.segment_bytes };

@@ -1,0 +1,330 @@
+/* box/events.c - noh.h: the event log, read by its numbers.
+ *
+ * The newest events are in memory (persist/eventlog.h), those before them in the image, with some in both. An event has
+ * its number from its place in the journal, so a cursor is good for either. What leaves memory is in the image by then:
+ * so who does not find it in memory looks there, and in this order nothing is missed.
+ */
+#include "box/api.h"
+#include "sched/notice.h"
+
+#include <string.h>
+
+#define EVENTS_MEMORY ((uint64_t)16 << 20)       /* of a box without a directory */
+#define EVENTS_MS ((uint64_t)7 * 24 * 3600 * 1000)
+#define EVENTS_LIMIT 100
+#define EVENTS_LOOK 20000                        /* events one call looks at      */
+#define EVENTS_LAST_LOOK 65536
+#define EVENTS_LAST_MOST 1000
+#define SCAN_BYTES ((size_t)64 << 10)            /* read from the image at once   */
+
+/* ── open, change, end ── */
+
+/* One at a time: notice.c sees to it. */
+static void keep(void *arg, const void *event, size_t len)
+{
+	noh_box *box = arg;
+
+	if (!eventlog_append(&box->events, event, len))
+		add_relaxed(&box->sched.events.lost, 1);
+}
+
+static void show(void *arg)
+{
+	noh_box *box = arg;
+	uint64_t now = clock_wall_ms(&box->sched.clock), age = load_relaxed(&box->events_ms);
+
+	eventlog_show(&box->events, load_relaxed(&box->events.shown.appended));
+	(void)eventlog_trim(&box->events, load_relaxed(&box->events_bytes), now > age ? now - age : 0);
+}
+
+static void more_for_sockets(void *arg)
+{
+	noh_box *box = arg;
+
+	if (load_acquire(&box->phase) == BOX_RUNNING)
+		sched_wake_all(&box->sched);
+}
+
+int noh_set_events(noh_box *box, uint64_t bytes, uint64_t ms, int detail)
+{
+	if (detail < NOH_EVENTS_DEFAULT || detail > NOH_EVENTS_NONE)
+		return error_set(NOH_EINVAL, "events_detail %d is none of the three", detail);
+	store_relaxed(&box->events_bytes, bytes ? bytes : EVENTS_MEMORY);
+	store_relaxed(&box->events_ms, ms ? ms : EVENTS_MS);
+	store_relaxed(&box->sched.events.detail, (uint32_t)detail);
+	if (box->disk.db)
+		db_keep_events(box->disk.db, bytes, ms);
+	return NOH_OK;
+}
+
+int box_events_open(noh_box *box, const noh_options *o)
+{
+	struct sched_events *e = &box->sched.events;
+
+	eventlog_open(&box->events, 0);
+	box->events.fixed.on_more = more_for_sockets;
+	box->events.fixed.arg = box;
+	e->arg = box;
+	e->keep = keep;
+	e->shown = show;
+	return noh_set_events(box, o->events_bytes, o->events_ms, o->events_detail);
+}
+
+void box_events_start(noh_box *box)
+{
+	notice_open(&box->sched);
+}
+
+void box_events_stop(noh_box *box)
+{
+	eventlog_stop(&box->events);
+}
+
+void box_events_close(noh_box *box)
+{
+	if (!box->sched.events.keep)
+		return;
+	notice_close(&box->sched);
+	eventlog_close(&box->events);
+}
+
+/* ── both parts, as one ── */
+
+static uint64_t oldest_of(noh_box *box)
+{
+	uint64_t seq = 0;
+
+	if (box->disk.db)
+		(void)db_events_oldest(box->disk.db, &seq);
+	return seq ? seq : eventlog_oldest(&box->events);
+}
+
+static int too_old(noh_box *box, uint64_t cursor)
+{
+	uint64_t oldest = oldest_of(box);
+
+	return error_set(NOH_ETOOOLD, "events after %llu are gone: the oldest there is has the number %llu; go on from cursor "
+			 "%llu, and what was in between is missing", (unsigned long long)cursor,
+			 (unsigned long long)oldest, (unsigned long long)oldest - 1);
+}
+
+struct scan {
+	eventlog_fn *each;
+	void        *arg;
+	uint64_t     cursor;             /* the last one given */
+	uint8_t     *room;
+	size_t       size;
+};
+
+static int scan_one(void *arg, uint64_t seq, const void *event, size_t len)
+{
+	struct scan *s = arg;
+
+	s->cursor = seq;
+	return s->each(s->arg, seq, event, len);
+}
+
+static bool scan_room(struct scan *s, size_t size)
+{
+	uint8_t *room = mem_alloc(size);
+
+	if (!room)
+		return false;
+	mem_free(s->room, s->size);
+	s->room = room;
+	s->size = size;
+	return true;
+}
+
+/* What is in the image but not in memory: a piece of it. As each() says; NOH_ETOOOLD, NOH_ENOMEM, NOH_ECORRUPT. */
+static int scan_image(noh_box *box, struct scan *s)
+{
+	struct db *db = box->disk.db;
+	size_t used;
+	uint64_t first = s->cursor + 1, oldest;
+	int rc;
+
+	if (!db)
+		return NOH_ETOOOLD;
+	if (!s->room && !scan_room(s, SCAN_BYTES))
+		return error_set(NOH_ENOMEM, "no memory to read events");
+	rc = db_events(db, first, s->room, s->size, &used, &oldest);
+	if (rc == NOH_ENOMEM && used > s->size && scan_room(s, used))
+		rc = db_events(db, first, s->room, s->size, &used, &oldest);
+	if (rc == NOH_OK && used == 0 && first > db_events_newest(db) && first < eventlog_oldest(&box->events)) {
+		keeper_ask(&box->disk.keeper);
+		return error_set(NOH_ENOMEM, "event %llu is in the journal only, there was no memory for it: try again in a second",
+				 (unsigned long long)first);
+	}
+	if (rc == NOH_OK && used == 0 && first < eventlog_oldest(&box->events))
+		return NOH_ETOOOLD;
+	for (size_t at = 0; rc == 0 && at < used; ) {
+		struct db_event head;
+
+		memcpy(&head, s->room + at, sizeof head);
+		rc = scan_one(s, head.seq, s->room + at + sizeof head, (size_t)head.len);
+		at += sizeof head + record_pad((size_t)head.len);
+	}
+	return rc;
+}
+
+/* Events behind *cursor, until there are no more or each() returns anything but 0: that is the result. */
+static int scan(noh_box *box, uint64_t *cursor, eventlog_fn *each, void *arg)
+{
+	struct scan s = { .each = each, .arg = arg, .cursor = *cursor };
+	int rc = 0;
+
+	while (rc == 0 && s.cursor < eventlog_newest(&box->events)) {
+		rc = eventlog_read(&box->events, s.cursor + 1, scan_one, &s);
+		if (rc == NOH_ETOOOLD)
+			rc = scan_image(box, &s);
+	}
+	mem_free(s.room, s.size);
+	*cursor = s.cursor;
+	return rc;
+}
+
+/* ── reading ── */
+
+struct reading {
+	const noh_events_filter *filter;
+	noh_event_fn *each;
+	void         *user;
+	uint32_t      limit, told, looked;
+};
+
+enum { GO_ON, ENOUGH };
+
+static int read_one(void *arg, uint64_t seq, const void *bytes, size_t len)
+{
+	struct reading *r = arg;
+	noh_event e;
+
+	must(event_open(bytes, len, &e));        /* it was checked by whoever put it there */
+	e.seq = seq;
+	r->looked++;
+	if (event_matches(&e, r->filter)) {
+		r->told++;
+		if (r->each(r->user, &e) != 0)
+			return ENOUGH;
+	}
+	return r->told == r->limit || r->looked == EVENTS_LOOK ? ENOUGH : GO_ON;
+}
+
+static int check_read(noh_box *box, const uint64_t *cursor, noh_event_fn *each)
+{
+	uint64_t newest = eventlog_newest(&box->events);
+
+	if (!cursor || !each)
+		return error_set(NOH_EINVAL, "noh_events_read: no cursor, or nobody to tell them");
+	if (*cursor > newest)
+		return error_set(NOH_EINVAL, "cursor %llu: the newest event has the number %llu; is it of another data "
+				 "directory?", (unsigned long long)*cursor, (unsigned long long)newest);
+	return NOH_OK;
+}
+
+int noh_events_read(noh_box *box, uint64_t *cursor, const noh_events_filter *filter, uint32_t limit, noh_event_fn *each,
+		    void *user)
+{
+	struct reading r = { .filter = filter, .each = each, .user = user, .limit = limit ? limit : EVENTS_LIMIT };
+	uint64_t at;
+	int rc = check_read(box, cursor, each);
+
+	if (rc != NOH_OK)
+		return rc;
+	do {                             /* from the beginning: while we looked, that may have gone */
+		at = *cursor ? *cursor : oldest_of(box) - 1;
+		rc = scan(box, &at, read_one, &r);
+	} while (rc == NOH_ETOOOLD && *cursor == 0 && r.looked == 0);
+	if (rc == NOH_ETOOOLD && r.looked == 0)
+		return too_old(box, at);
+	if (rc < 0 && r.looked == 0)
+		return rc;
+	*cursor = at;                    /* what is wrong behind it, the next call says */
+	return at < eventlog_newest(&box->events) ? NOH_OK : NOH_END;
+}
+
+int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest)
+{
+	uint64_t last = eventlog_newest(&box->events);
+
+	if (newest)
+		*newest = last;
+	if (oldest)
+		*oldest = last ? oldest_of(box) : 0;
+	return NOH_OK;
+}
+
+int noh_events_wait(noh_box *box, uint64_t cursor, uint32_t timeout_ms)
+{
+	int rc = api_may_block("noh_events_wait");
+
+	return rc == NOH_OK ? eventlog_wait(&box->events, cursor, (uint64_t)timeout_ms * 1000000u) : rc;
+}
+
+/* ── the last of one actor ── */
+
+struct last {
+	const char *address;
+	uint64_t    seqs[EVENTS_LAST_MOST];      /* the last n, in a circle */
+	uint32_t    n;
+	uint64_t    count;
+};
+
+static int note_last(void *arg, uint64_t seq, const void *bytes, size_t len)
+{
+	struct last *l = arg;
+	noh_event e;
+
+	if (event_open(bytes, len, &e) && strcmp(e.actor, l->address) == 0)
+		l->seqs[l->count++ % l->n] = seq;
+	return 0;
+}
+
+/* Where to begin: behind that one. False: it has none. */
+static int find_last(noh_box *box, const char *address, uint32_t n, uint64_t *cursor)
+{
+	struct last *l = mem_zalloc(sizeof *l);
+	uint64_t newest = eventlog_newest(&box->events), at = oldest_of(box) - 1;
+	int rc;
+
+	if (!l)
+		return error_set(NOH_ENOMEM, "no memory to look for the events of %s", address);
+	l->address = address;
+	l->n = n == 0 ? 10 : n > EVENTS_LAST_MOST ? EVENTS_LAST_MOST : n;
+	if (newest > EVENTS_LAST_LOOK && newest - EVENTS_LAST_LOOK > at)
+		at = newest - EVENTS_LAST_LOOK;
+	rc = scan(box, &at, note_last, l);
+	if (rc == NOH_ETOOOLD)
+		rc = too_old(box, at);
+	if (rc == NOH_OK && l->count == 0)
+		rc = NOH_END;
+	if (rc == NOH_OK)
+		*cursor = l->seqs[l->count > l->n ? l->count % l->n : 0] - 1;
+	mem_free(l, sizeof *l);
+	return rc;
+}
+
+int noh_events_last(noh_box *box, const char *address, uint32_t n, noh_event_fn *each, void *user)
+{
+	noh_events_filter of_it = { .actor = address };
+	uint64_t cursor;
+	int rc;
+
+	if (!address || !each)
+		return error_set(NOH_EINVAL, "noh_events_last: no address, or nobody to tell");
+	rc = find_last(box, address, n, &cursor);
+	while (rc == NOH_OK)
+		rc = noh_events_read(box, &cursor, &of_it, EVENTS_LAST_MOST, each, user);
+	return rc;
+}
+
+/* ── what changed ── */
+
+int noh_tell_config(noh_box *box, const char *what, const char *from, const char *to)
+{
+	if (!what || !*what)
+		return error_set(NOH_EINVAL, "noh_tell_config: what has changed?");
+	notice_of(&box->sched, "", NOTICE_CONFIG, &(noh_emit_options){ .reason = what, .from = from, .to = to });
+	return NOH_OK;
+}
