@@ -35,7 +35,7 @@ void feeds_ring(struct feeds *f)
 
 void feeds_news(struct server *s)
 {
-	if (s->feeds && load_relaxed(&s->feeds->count))
+	if (s->feeds && load_seq_cst(&s->feeds->count))
 		feeds_ring(s->feeds);
 }
 

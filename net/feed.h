@@ -51,8 +51,8 @@ uint32_t feeds_count(const struct server *s);
 
 /* ── a worker's: feed_conn.c ── */
 
-/* One more reader: of this connection, or (token not 0) of the slot it names. NULL: why is in noh_why. */
-struct feed *feed_open(struct net *n, struct conn *c, uint64_t token, const struct feed_wish *wish);
+/* One more reader: of this connection, or (token not 0) of the slot it names. NOH_OK, NOH_ENOMEM, NOH_ESTOPPED. */
+int  feed_open(struct net *n, struct conn *c, uint64_t token, const struct feed_wish *wish, struct feed **feed);
 void feed_leave(struct net *n, struct feed *x);          /* it reads no more, and is nobody's from now on */
 void feed_taken(struct conn *c);                         /* the client took some of it             */
 void feed_late(struct net *n, const struct late *l);     /* the thread has written something       */

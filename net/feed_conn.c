@@ -31,30 +31,29 @@ static struct feed *make(struct net *n, struct conn *c, uint64_t token, const st
 
 /* Who comes when the thread has gone finds it over: behind the push it is loaded again, so either the thread sees him in
  * its goodbye or he sees that. */
-struct feed *feed_open(struct net *n, struct conn *c, uint64_t token, const struct feed_wish *wish)
+int feed_open(struct net *n, struct conn *c, uint64_t token, const struct feed_wish *wish, struct feed **feed)
 {
 	struct feeds *f = n->server->feeds;
 	struct feed *x = NULL;
 	void *top;
 
-	if (load_seq_cst(&f->over)) {
-		(void)error_set(NOH_ESTOPPED, "the server is stopping: events can be read when it is back");
-		return NULL;
-	}
-	/* A connection that is gone may have readers for a moment: so a few more than connections. */
-	if (add_relaxed(&f->count, 1) < 2 * n->o.max_connections)
+	*feed = NULL;
+	if (load_seq_cst(&f->over))
+		return error_set(NOH_ESTOPPED, "the server is stopping: events can be read when it is back");
+	/* A reader whose client is gone is there for a moment longer. */
+	if (add_seq_cst(&f->count, 1) < 2 * n->o.max_connections)
 		x = make(n, c, token, wish);
 	if (!x) {
 		sub_relaxed(&f->count, 1);
-		(void)error_set(NOH_ENOMEM, "no memory for another reader of events, or too many of them; try again later");
-		return NULL;
+		return error_set(NOH_ENOMEM, "no memory for another reader of events, or too many of them; try again later");
 	}
 	top = load_relaxed(&f->arrived);
 	do {
 		x->next = top;
 	} while (!cas_seq_cst(&f->arrived, &top, x));
 	feeds_ring(f);
-	return x;
+	*feed = x;
+	return load_seq_cst(&f->over) ? error_set(NOH_ESTOPPED, "the server is stopping") : NOH_OK;
 }
 
 void feed_leave(struct net *n, struct feed *x)

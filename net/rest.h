@@ -72,6 +72,7 @@ int  rest_message(noh_box *box, const noh_type *type, noh_json message_type, noh
 void rest_message_free(struct rest_message *m);
 
 /* The answer as an object, under this name. */
+void rest_put_bytes(noh_json_out *o, const char *name, const void *bytes, size_t len);     /* without its type's hook */
 void rest_put_answer(noh_json_out *o, const char *name, const noh_type *type, uint32_t kind, const struct reply_part *part);
 
 /* ── responses ── */

@@ -216,6 +216,8 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 		rc = error_set(NOH_ENOMEM, "no memory for a server");
 	(void)running_open(&s->running);         /* without it nothing is watched */
 	if (rc == NOH_OK)
+		rc = feeds_open(s);
+	if (rc == NOH_OK)
 		rc = choose_io(s);
 	if (rc == NOH_OK)
 		rc = listen_all(s);
@@ -254,6 +256,7 @@ void server_close(struct server *s)
 	mem_free((void *)(uintptr_t)s->o.unix_path, 0);
 	mem_free((void *)(uintptr_t)s->o.http_unix_path, 0);
 	running_close(&s->running);
+	feeds_close(s);
 	mem_free(s, sizeof *s);
 }
 
