@@ -468,7 +468,8 @@ void noh_close(noh_box *box)
 	if (!box)
 		return;
 	store_seq_cst(&box->sched.stopping, 1);
-	box_errands_stop(box);                   /* as in noh_stop, if that was not called */
+	box_feeds_stop(box);                     /* as in noh_stop, if that was not called */
+	box_errands_stop(box);
 	if (load_relaxed(&box->phase) == BOX_RUNNING) {
 		end_threads(box);
 		(void)box_disk_stop(box, false);
