@@ -56,29 +56,29 @@ static uint64_t now_of(struct feeds *f)
 	return f->server->door.now_ns(f->server->door.box);
 }
 
-/* To its connection; ends: these are the last words. False: no memory. */
-static bool push(struct feeds *f, struct feed *x, const char *bytes, size_t len, bool ends)
+/* To its connection; how: FEED_ENDS: these are the last words. False: no memory. */
+static bool push(struct feeds *f, struct feed *x, const char *bytes, size_t len, uint32_t how)
 {
 	struct late *l = mem_alloc(sizeof *l + len);
 
 	if (!l)
 		return false;
 	*l = (struct late){ .due = x->id, .len = (uint32_t)len, .count = x->conn,
-			    .status = (int)(LATE_FEED | (uint32_t)x->conn_gen << FEED_GEN_SHIFT | (ends ? FEED_ENDS : 0)) };
+			    .status = (int)(LATE_FEED | (uint32_t)x->conn_gen << FEED_GEN_SHIFT | how) };
 	if (len)
 		memcpy(l->body, bytes, len);
 	x->mine.given += len;
 	x->mine.spoken = true;
-	x->mine.done |= ends;
+	x->mine.done |= (how & FEED_ENDS) != 0;
 	if (net_push_late(load_acquire(&f->server->nets[x->worker]), l))
 		f->server->door.wake(f->server->door.box, x->worker);
 	return true;
 }
 
 /* What cannot be told for want of memory must not be missing: then there is nothing behind it either. */
-static void hand_over(struct feeds *f, struct feed *x, const struct out *o, bool ends)
+static void hand_over(struct feeds *f, struct feed *x, const struct out *o, uint32_t how)
 {
-	if (o->failed || !push(f, x, o->bytes, o->len, ends))
+	if (o->failed || !push(f, x, o->bytes, o->len, how))
 		x->mine.broken = true;
 }
 
@@ -88,7 +88,7 @@ static void finish(struct feeds *f, struct feed *x, const char *event, const cha
 	struct out *o = &f->text;
 
 	event_put_end(o, event, why, x->mine.cursor);
-	hand_over(f, x, o, true);
+	hand_over(f, x, o, FEED_ENDS | (strcmp(event, "cut") == 0 ? FEED_SLOW : 0));
 }
 
 static void answer(struct feeds *f, struct feed *x, int status, const void *body, size_t len)
@@ -187,7 +187,7 @@ static uint64_t stream(struct feeds *f, struct feed *x, uint64_t now, bool breat
 	int rc;
 
 	if (x->mine.broken) {
-		(void)push(f, x, "", 0, true);   /* or at its next breath */
+		(void)push(f, x, "", 0, FEED_ENDS);   /* or at its next breath */
 		return UINT64_MAX;
 	}
 	if (!x->mine.begun && x->wish.last != UINT32_MAX)
@@ -202,7 +202,7 @@ static uint64_t stream(struct feeds *f, struct feed *x, uint64_t now, bool breat
 	if (breath)
 		x->mine.spoken = false;
 	if (f->text.len || f->text.failed)
-		hand_over(f, x, &f->text, false);
+		hand_over(f, x, &f->text, 0);
 	if (x->mine.broken || rc == NOH_OK)
 		return 0;
 	if (rc == NOH_ETOOOLD)

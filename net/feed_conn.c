@@ -86,6 +86,8 @@ void feed_late(struct net *n, const struct late *l)
 	c->feed->received += l->len;
 	if ((uint32_t)l->status & FEED_ENDS)
 		c->flags |= CONN_ENDING;
+	if ((uint32_t)l->status & FEED_SLOW)
+		count_one(&n->shown.counts.closed_slow, 1);
 	conn_wrote(n, c, 0);                     /* events are shown when they are on disk */
 	conn_may_go_on(n, c);
 }

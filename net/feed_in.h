@@ -8,6 +8,7 @@
 /* In late.status, above its kind: the connection's generation, and whether this is the last. */
 #define FEED_GEN_SHIFT 8
 #define FEED_ENDS (1u << 24)
+#define FEED_SLOW (1u << 25)               /* ... for the client was too slow */
 
 #define FEED_MEMO 256                      /* events whose text is kept: readers are mostly at the same place */
 struct feed_memo {

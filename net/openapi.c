@@ -346,8 +346,9 @@ static void put_responses(noh_json_out *o, const struct http_route *r, const str
 	if (f == &rest_forms[FORM_SEND])
 		put_response(o, "202", "It is accepted", f->response, JSON_TYPE);
 	else
-		put_response(o, "200", f == &rest_forms[FORM_INVOKE] ? "The actor's response" : "As asked", f ? f->response : q ? q->response : NULL,
-			   q == &rest_queries[QUERY_EVENTS] ? "text/event-stream" : JSON_TYPE);
+		put_response(o, "200", f == &rest_forms[FORM_INVOKE] ? "The actor's response" : "As asked",
+			     f ? f->response : q ? q->response : NULL,
+			     q == &rest_queries[QUERY_EVENTS] ? "text/event-stream" : JSON_TYPE);
 	put_refusals(o, f, q);
 	if (r->role != SESSION_NOBODY) {
 		put_response(o, "401", "Who asks is not known", "Problem", PROBLEM_TYPE);
@@ -370,6 +371,13 @@ static void put_idempotency(noh_json_out *o)
 	close(o);
 }
 
+static const char *tag_of(const struct rest_form *f, const struct rest_query *q)
+{
+	if (f)
+		return f >= &rest_forms[FORM_DEAD_LIST] ? "operators" : "actors";
+	return q && q != &rest_queries[QUERY_EVENTS] ? "actors" : "server";
+}
+
 /* "GET HEAD" is described as get: HEAD is the same without its body. */
 static void put_path(noh_json_out *o, const struct http_route *r)
 {
@@ -381,7 +389,7 @@ static void put_path(noh_json_out *o, const struct http_route *r)
 	text(o, "operationId", r->op);
 	text(o, "summary", f ? f->summary : q ? q->summary : r->op);
 	noh_json_open(o, "tags", '[');
-	text(o, NULL, q && q != &rest_queries[QUERY_EVENTS] ? "actors" : !f ? "server" : f >= &rest_forms[FORM_DEAD_LIST] ? "operators" : "actors");
+	text(o, NULL, tag_of(f, q));
 	noh_json_close(o, ']');
 	if (r->role != SESSION_NOBODY) {
 		noh_json_open(o, "x-permissions", '[');
