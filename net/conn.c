@@ -448,6 +448,8 @@ static void on_ended(void *user, struct io_socket *s, int error)
 		return;
 	}
 	c->flags |= CONN_EOF;
+	if (n->readers)
+		feed_hurry(n, c);
 	conn_may_go_on(n, c);
 }
 

@@ -242,7 +242,7 @@ static uint64_t command(struct feeds *f, struct feed *x, uint64_t now)
 		answer(f, x, rc, noh_why(), strlen(noh_why()));
 	} else if (f->text.failed) {
 		answer(f, x, NOH_ENOMEM, NULL, 0);
-	} else if (g.count || (now >= x->mine.until_ns && rc == NOH_END)) {
+	} else if (g.count || (rc == NOH_END && (now >= x->mine.until_ns || load_acquire(&x->hurry)))) {
 		head = (struct feed_answer){ x->mine.cursor, g.count };
 		memcpy(f->text.bytes, &head, sizeof head);
 		answer(f, x, NOH_OK, f->text.bytes, f->text.len);

@@ -54,6 +54,7 @@ uint32_t feeds_count(const struct server *s);
 /* One more reader: of this connection, or (token not 0) of the slot it names. NOH_OK, NOH_ENOMEM, NOH_ESTOPPED. */
 int  feed_open(struct net *n, struct conn *c, uint64_t token, const struct feed_wish *wish, struct feed **feed);
 void feed_leave(struct net *n, struct feed *x);          /* it reads no more, and is nobody's from now on */
+void feed_hurry(struct net *n, struct conn *c);          /* the client may be gone: what its commands wait for is answered now */
 void feed_taken(struct conn *c);                         /* the client took some of it             */
 void feed_late(struct net *n, const struct late *l);     /* the thread has written something       */
 

@@ -18,6 +18,8 @@ static struct feed *make(struct net *n, struct conn *c, uint64_t token, const st
 	if (!x)
 		return NULL;
 	x->wish = *wish;
+	if (c->flags & CONN_EOF)
+		x->wish.block_ms = 0;
 	x->filter = (noh_events_filter){ .actor = text_or_null(x->wish.actor), .type = text_or_null(x->wish.type),
 					 .kind = text_or_null(x->wish.kind), .since_ms = wish->since_ms };
 	x->id = add_relaxed(&n->server->feeds->next_id, 1) + 1;
@@ -60,6 +62,18 @@ void feed_leave(struct net *n, struct feed *x)
 {
 	store_release(&x->gone, 1);
 	feeds_ring(n->server->feeds);
+}
+
+void feed_hurry(struct net *n, struct conn *c)
+{
+	for (uint32_t number = c->first; number; number = n->slots[number].next) {
+		struct feed *x = n->slots[number].feed;
+
+		if (!x)
+			continue;
+		store_release(&x->hurry, 1);
+		feeds_ring(n->server->feeds);
+	}
 }
 
 void feed_taken(struct conn *c)

@@ -36,6 +36,7 @@ struct feed {
 	uint64_t         received;         /* the worker's: bytes given to the connection           */
 	alignas(CACHE_LINE) atomic_u64 taken;      /* of them, those that are gone                  */
 	atomic_u32       starved;          /* the thread waits for room: ring                       */
+	atomic_u32       hurry;            /* a command: not to wait any longer                     */
 	atomic_u32       gone;             /* the worker is through with it                         */
 };
 

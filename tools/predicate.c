@@ -38,7 +38,7 @@ enum kind { WORD, TEXT, OPERATOR, OPEN, CLOSE, END };
 
 struct token {
 	enum kind kind;
-	size_t    at, len;                 /* of TEXT: without its quotes */
+	size_t    at, len;                 /* of TEXT: with its quotes    */
 	enum op   op;
 };
 
@@ -95,7 +95,7 @@ static void quoted(struct reading *r, char quote)
 {
 	const char *from = r->text + r->next + 1, *to = memchr(from, quote, r->len - r->next - 1);
 
-	r->t = (struct token){ .kind = TEXT, .at = r->next + 1, .len = to ? (size_t)(to - from) : 0 };
+	r->t = (struct token){ .kind = TEXT, .at = r->next, .len = to ? (size_t)(to - from) + 2 : 0 };
 	if (!to)
 		wrong(r, r->next, "this quote is not closed");
 	r->next = to ? (size_t)(to + 1 - r->text) : r->len;
@@ -192,18 +192,19 @@ static void number_value(struct reading *r, struct predicate_step *s)
 
 static void text_value(struct reading *r, struct predicate_step *s)
 {
+	size_t quote = r->t.kind == TEXT;
 	char word[64];
 
-	s->text = (uint16_t)r->t.at;
-	s->len = (uint16_t)r->t.len;
-	copy(r, word);
+	s->text = (uint16_t)(r->t.at + quote);
+	s->len = (uint16_t)(r->t.len - 2 * quote);
+	snprintf(word, sizeof word, "%.*s", s->len < 63 ? s->len : 63, r->text + s->text);
 	for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++) {
 		const char *near;
 
 		if (closed[i].field != s->field)
 			continue;
 		for (size_t k = 0; k < closed[i].count; k++)
-			if (r->t.len < 63 && strcmp(closed[i].words[k], word) == 0)
+			if (s->len < 63 && strcmp(closed[i].words[k], word) == 0)
 				return;
 		near = cli_nearest(word, closed[i].words, closed[i].count);
 		wrong(r, r->t.at, "%s is never \"%s\"%s%s%s", fields[s->field], word, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");

@@ -36,7 +36,7 @@ static void what_events_read_does_not_take_is_said(void)
 
 static void an_answer_has_the_next_cursor(void)
 {
-	struct { struct feed_answer head; char text[8]; } two = { { 41, 2 }, ":1\r\n:2\r" };
+	struct { struct feed_answer head; char text[8]; } two = { { 41, 2 }, ":1\r\n:22\r" };
 	struct feed_answer none = { 41, 0 };
 
 	fake_open(NOH_DEVELOPER);
@@ -44,7 +44,7 @@ static void an_answer_has_the_next_cursor(void)
 	fake.out.len = 0;
 	fake_answer(&(struct reply_part){ NOH_OK, sizeof two, &two }, 1);
 	out_bytes(&fake.out, "\n", 1);
-	WROTE("*2\r\n:41\r\n*2\r\n:1\r\n:2");
+	WROTE("*2\r\n:41\r\n*2\r\n:1\r\n:22");
 	ASKS("events.read CURSOR 41", "events behind 41 limit 100 block 0");
 	ANSWERS(none, "*2\r\n:41\r\n*0");
 	FAILS(NOH_ETOOOLD, "-TOOOLD the events behind this cursor are gone; begin with 0");
