@@ -1098,6 +1098,8 @@ typedef struct noh_dir_info {
 	uint64_t tail_records, torn_bytes;
 	uint64_t segments, journal_bytes, image_bytes;
 	uint64_t actors, entries, pending, keys, key_bytes, timers, dead_letters;
+	uint64_t events, event_bytes;
+	uint64_t event_seq;        /* the last event's number                                  */
 } noh_dir_info;
 NOH_API int noh_inspect(const char *dir, noh_dir_info *info);
 
@@ -1119,7 +1121,8 @@ enum {
 	NOH_PIECE_HANDLED,         /* tail: a message: sender...                               */
 	NOH_PIECE_SENT,            /* tail: a message: to key, kind, value                     */
 	NOH_PIECE_KEY,             /* tail: an idempotency key: key, the answer: value         */
-	NOH_PIECE_DEAD             /* tail: a message set aside: kind                          */
+	NOH_PIECE_DEAD,            /* tail: a message set aside: kind                          */
+	NOH_PIECE_EVENT            /* tail: an event it told: its kind is key, its data value  */
 };
 typedef struct noh_piece {
 	int         what;

@@ -13,6 +13,7 @@
 #include "sched/events.h"
 #include "sched/image.h"
 #include "sched/newborn.h"
+#include "sched/notice.h"
 #include "sched/step.h"
 
 #include <string.h>
@@ -252,10 +253,13 @@ bool life_activate(struct worker *w, struct cell *c)
 		struct noh_turn *turn = &w->mine.turn;
 		char address[ADDRESS_MAX + 1];
 
+		const char *why = turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
+				  rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc);
+
 		cell_address(s, c, address);
-		sched_logf(s, NOH_WARN, address, "activation failed: %s",
-			   turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
-			   rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc));
+		sched_logf(s, NOH_WARN, address, "activation failed: %s", why);
+		if (!t->tells)
+			notice_failed(w, c, UINT32_MAX, rc, why);
 		events_leave(&w->mine.port, c);
 		count_one(&w->mine.port.types[t->index].broken, 1);
 		c->flags |= CELL_BROKEN;
@@ -267,6 +271,8 @@ bool life_activate(struct worker *w, struct cell *c)
 	count_one(&w->mine.port.types[t->index].loaded, existed);
 	c->flags |= CELL_READY;
 	cell_set_life(c, NOH_ACTIVE);
+	if (notice_wanted(s, t))
+		notice_came(&w->mine.port, c);
 	return true;
 }
 
@@ -281,6 +287,8 @@ bool life_activate_new(struct worker *w, struct cell *c, struct type *t)
 	sched_note_since(w, c);
 	c->flags = CELL_LOADED | CELL_READY;
 	store_release(&c->life, NOH_ACTIVE | LIFE_KNOWN);
+	if (notice_wanted(w->fixed.sched, t))
+		notice_came(&w->mine.port, c);
 	return true;
 }
 
@@ -389,9 +397,12 @@ static enum gone why_gone(struct worker *w, struct cell *c, const struct type *t
 static void count_gone(struct worker *w, struct cell *c, const struct type *t)
 {
 	struct type_counts *counts = &w->mine.port.types[t->index];
+	enum gone why = why_gone(w, c, t);
 
 	count_one(&counts->deactivations, 1);
-	count_one(&counts->gone[why_gone(w, c, t)], 1);
+	count_one(&counts->gone[why], 1);
+	if (notice_wanted(w->fixed.sched, t))
+		notice_went(&w->mine.port, c, why);
 	cell_set_evicted(c, false);              /* it may come back at once */
 }
 

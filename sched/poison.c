@@ -1,6 +1,7 @@
 #include "sched/poison.h"
 
 #include "core/record.h"
+#include "sched/notice.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -109,6 +110,7 @@ bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m)
 		w->mine.turn.due = load_relaxed(body_due(c->body));
 		if (t->durable)
 			set_aside(w, c, m);
+		notice(&w->mine.port, c, NOTICE_DEAD_LETTER, NULL, NULL, reason, 0);
 		count_one(&w->mine.port.dead_letters, 1);
 		count_one(&w->mine.port.types[t->index].failed, 1);
 		count_one(&w->mine.port.types[t->index].quarantined, 1);

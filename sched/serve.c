@@ -6,6 +6,7 @@
  * sched_enqueue gives it away, and not to be touched after.
  */
 #include "sched/meter.h"
+#include "sched/notice.h"
 #include "sched/serve.h"
 #include "sched/step.h"
 #include "sched/trace.h"
@@ -28,6 +29,9 @@ void serve_failed(struct worker *w, int rc)
 		if (t->msgs[i].reply_to)
 			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
+	if (!t->type->tells)
+		notice_failed(w, load_relaxed(&t->cell), t->msgs[0].kind, rc,
+			      t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
 		turn_logf(t, NOH_WARN, "turn failed: %s",
 			  t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
