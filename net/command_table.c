@@ -253,7 +253,7 @@ static const struct command table[] = {
 	    "Who supervises whom, and how they are; from this actor on, or all. LIMIT 1 to 10 000, 1000 if none is given."),
 	ROW("events.read", cmd_events_read, -1, NOH_DEVELOPER, R, ACTOR, KEY_NONE,
 	    "[CURSOR cursor | $] [ACTOR type:id] [TYPE type] [KIND kind] [SINCE milliseconds] [COUNT n] [BLOCK milliseconds]",
-	    "array: the next cursor, array of maps: seq, at_ms, actor, kind, from, to, reason, revision, by, data", "O(events looked at)",
+	    "array: the next cursor, array of maps: seq, at_ms, actor, kind, from, to, reason, revision, by_box, data", "O(events looked at)",
 	    "Events behind a cursor (0, or none: from the oldest; $: behind the newest), in order; COUNT 1 to 1000, 100 if none is "
 	    "given. BLOCK: if there is none, wait so long for one; 0: as long as it takes. Error: TOOOLD names the oldest."),
 	ROW("quarantine.list", cmd_quarantine_list, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE, "[TYPE type] [LIMIT n]",

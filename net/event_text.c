@@ -29,7 +29,7 @@ void event_put_json(noh_json_out *o, const char *name, const noh_event *e)
 		noh_json_put_uint(o, "revision", e->revision);
 	else
 		noh_json_put_null(o, "revision");
-	put_text(o, "by", e->by_box ? "box" : "actor");
+	noh_json_put_bool(o, "by_box", e->by_box);
 	if (e->len)
 		rest_put_bytes(o, "data", e->data, e->len);
 	else
@@ -89,6 +89,6 @@ void event_put_resp(struct out *o, const noh_event *e)
 	out_text(o, "to"), out_text(o, e->to);
 	out_text(o, "reason"), out_text(o, e->reason);
 	out_text(o, "revision"), out_int(o, (int64_t)e->revision);
-	out_text(o, "by"), out_text(o, e->by_box ? "box" : "actor");
+	out_text(o, "by_box"), out_bool(o, e->by_box);
 	out_text(o, "data"), out_bulk(o, e->data, e->len);
 }

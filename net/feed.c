@@ -91,11 +91,24 @@ static void finish(struct feeds *f, struct feed *x, const char *event, const cha
 	hand_over(f, x, o, FEED_ENDS | (strcmp(event, "cut") == 0 ? FEED_SLOW : 0));
 }
 
-static void answer(struct feeds *f, struct feed *x, int status, const void *body, size_t len)
+/* To its slot. False: no memory. */
+static bool answer(struct feeds *f, struct feed *x, int status, const void *body, size_t len)
 {
-	x->mine.done = true;
-	if (net_answer_late(load_acquire(&f->server->nets[x->worker]), x->token, 0, status, body, len))
+	struct late *l = mem_alloc(sizeof *l + len);
+
+	if (!l)
+		return false;
+	*l = (struct late){ .token = x->token, .status = status, .len = (uint32_t)len, .count = UINT32_MAX };
+	if (len)
+		memcpy(l->body, body, len);
+	if (net_push_late(load_acquire(&f->server->nets[x->worker]), l))
 		f->server->door.wake(f->server->door.box, x->worker);
+	return true;
+}
+
+static bool answer_why(struct feeds *f, struct feed *x, int status)
+{
+	return answer(f, x, status, noh_why(), strlen(noh_why()));
 }
 
 /* ── a stream ── */
@@ -179,6 +192,16 @@ static void begin_with_last(struct feeds *f, struct feed *x)
 		x->mine.cursor = ring[2 + (ring[0] > ring[1] ? ring[0] % ring[1] : 0)] - 1;
 }
 
+/* That it begins, or (rc) why it cannot. */
+static bool begin(struct feeds *f, struct feed *x, int rc)
+{
+	bool told = rc < 0 ? answer_why(f, x, rc) : answer(f, x, NOH_OK, NULL, 0);
+
+	x->mine.begun = true;
+	x->mine.broken = rc < 0 || !told;
+	return !x->mine.broken;
+}
+
 /* Returns when to look at it again, if nobody rings. */
 static uint64_t stream(struct feeds *f, struct feed *x, uint64_t now, bool breath)
 {
@@ -192,11 +215,12 @@ static uint64_t stream(struct feeds *f, struct feed *x, uint64_t now, bool breat
 	}
 	if (!x->mine.begun && x->wish.last != UINT32_MAX)
 		begin_with_last(f, x);
-	x->mine.begun = true;
 	if (!has_room(f, x, now, &g.room, &next))
 		return next;
 	f->text.len = 0;
 	rc = noh_events_read(box_of(f), &x->mine.cursor, &x->filter, BATCH, add_text, &g);
+	if (!x->mine.begun && !begin(f, x, rc))
+		return 0;
 	if (breath && !f->text.len && !x->mine.spoken)
 		out_bytes(&f->text, ":\n\n", 3);
 	if (breath)
@@ -238,14 +262,16 @@ static uint64_t command(struct feeds *f, struct feed *x, uint64_t now)
 	f->text.proto = x->wish.proto;
 	out_bytes(&f->text, &head, sizeof head);
 	rc = noh_events_read(box_of(f), &x->mine.cursor, &x->filter, x->wish.limit, add_resp, &g);
+	x->mine.done = rc < 0 || f->text.failed;
 	if (rc < 0) {
-		answer(f, x, rc, noh_why(), strlen(noh_why()));
+		(void)answer_why(f, x, rc);
 	} else if (f->text.failed) {
-		answer(f, x, NOH_ENOMEM, NULL, 0);
+		(void)answer(f, x, NOH_ENOMEM, NULL, 0);
 	} else if (g.count || (rc == NOH_END && (now >= x->mine.until_ns || load_acquire(&x->hurry)))) {
 		head = (struct feed_answer){ x->mine.cursor, g.count };
 		memcpy(f->text.bytes, &head, sizeof head);
-		answer(f, x, NOH_OK, f->text.bytes, f->text.len);
+		x->mine.done = true;
+		(void)answer(f, x, NOH_OK, f->text.bytes, f->text.len);          /* or it hears TIMEOUT */
 	} else {
 		return rc == NOH_END ? x->mine.until_ns : 0;
 	}
@@ -267,6 +293,15 @@ static void take_arrived(struct feeds *f)
 	}
 }
 
+/* The slot of a stream that had not begun is there until it is answered. */
+static void forget(struct feeds *f, struct feed *x)
+{
+	if (x->wish.stream && !x->mine.begun)
+		(void)answer(f, x, NOH_EGONE, NULL, 0);
+	mem_free(x, sizeof *x);
+	sub_relaxed(&f->count, 1);
+}
+
 /* Returns when the next one is due; 0: there is more to do. */
 static uint64_t go_round(struct feeds *f, uint64_t now)
 {
@@ -280,8 +315,7 @@ static uint64_t go_round(struct feeds *f, uint64_t now)
 
 		if (load_acquire(&x->gone)) {
 			*at = x->next;
-			mem_free(x, sizeof *x);
-			sub_relaxed(&f->count, 1);
+			forget(f, x);
 			continue;
 		}
 		at = &x->next;
@@ -290,8 +324,8 @@ static uint64_t go_round(struct feeds *f, uint64_t now)
 		f->text.failed = false;
 		if (x->mine.done)
 			continue;
-		streams |= !x->token;
-		when = x->token ? command(f, x, now) : stream(f, x, now, breath);
+		streams |= x->wish.stream;
+		when = x->wish.stream ? stream(f, x, now, breath) : command(f, x, now);
 		next = when < next ? when : next;
 	}
 	if (streams && f->breath_ns < next)
@@ -318,9 +352,11 @@ static void say_goodbye(struct feeds *f)
 		f->text.failed = false;
 		if (x->mine.done || load_acquire(&x->gone))
 			continue;
-		if (x->token)
-			answer(f, x, NOH_ESTOPPED, NULL, 0);
-		else
+		if (!x->mine.begun || !x->wish.stream)
+			(void)answer(f, x, NOH_ESTOPPED, NULL, 0);
+		if (x->wish.stream && !x->mine.begun)
+			(void)push(f, x, "", 0, FEED_ENDS);
+		else if (x->wish.stream)
 			finish(f, x, "end", "the server is stopping; go on behind the cursor when it is back");
 	}
 }

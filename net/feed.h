@@ -31,6 +31,7 @@ enum { FEED_WINDOW = 65536, FEED_LAST_MOST = 1000 };
 
 /* What a reader wants. Texts: "" any. */
 struct feed_wish {
+	bool     stream;                   /* else a command                                        */
 	uint64_t cursor;                   /* events behind this one                                */
 	uint32_t last;                     /* a stream: begin with the last so many instead; UINT32_MAX: no */
 	uint64_t since_ms;
@@ -51,7 +52,8 @@ uint32_t feeds_count(const struct server *s);
 
 /* ── a worker's: feed_conn.c ── */
 
-/* One more reader: of this connection, or (token not 0) of the slot it names. NOH_OK, NOH_ENOMEM, NOH_ESTOPPED. */
+/* One more reader. token: of the slot that waits for a command's answer; of a stream: for the word that it begins (NOH_OK), or why it
+ * cannot (then its connection ends). NOH_OK, NOH_ENOMEM, NOH_ESTOPPED. */
 int  feed_open(struct net *n, struct conn *c, uint64_t token, const struct feed_wish *wish, struct feed **feed);
 void feed_leave(struct net *n, struct feed *x);          /* it reads no more, and is nobody's from now on */
 void feed_hurry(struct net *n, struct conn *c);          /* the client may be gone: what its commands wait for is answered now */

@@ -21,7 +21,7 @@ struct feed {
 	struct feed_wish wish;
 	noh_events_filter filter;          /* points into wish                                      */
 	uint64_t         id;               /* never used twice                                      */
-	uint64_t         token;            /* of the slot that waits; 0: a stream                   */
+	uint64_t         token;            /* of the slot that waits                                */
 	uint32_t         worker, conn;
 	uint16_t         conn_gen;
 	struct {                           /* the thread's                                          */
@@ -29,7 +29,8 @@ struct feed {
 		uint64_t given;            /* bytes                                                 */
 		uint64_t until_ns;         /* a command: then it is answered in any case            */
 		uint64_t full_ns;          /* since when there is no room; 0: there is              */
-		bool     begun, spoken;    /* spoken: since the last breath                         */
+		bool     begun;
+		bool     spoken;           /* since the last breath                                 */
 		bool     broken;           /* something could not be told: it ends                  */
 		bool     done;             /* all was said; until its side leaves                   */
 	} mine;

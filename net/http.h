@@ -46,7 +46,7 @@ enum { HTTP_PROTO = 0x80, HTTP_HEAD = 1, HTTP_CLOSE = 2, HTTP_1_0 = 4 };
  * content_type NULL: no body, and no type of it. */
 void http_reply(struct out *o, int status, const char *content_type, const char *headers, const void *body, size_t len);
 
-/* The head of one that goes on until the connection ends; whoever writes it sees to that. */
+/* The head of one that goes on until the connection ends: proto says HTTP_CLOSE. */
 void http_stream(struct out *o, const char *content_type, const char *headers);
 
 /* application/problem+json (RFC 9457): {"type":"about:blank","title":...,"status":...,"detail":...,"code":...}.

@@ -13,8 +13,9 @@
 #include "net/rest.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
+
+#define STREAM_MS 2147000000u              /* the reader answers, whatever comes */
 
 static bool digits(const struct arg *a, uint64_t *n)
 {
@@ -27,37 +28,28 @@ static bool digits(const struct arg *a, uint64_t *n)
 	return a->len > 0;
 }
 
-/* Where it begins. False: the problem is written. */
+/* Where it begins; whether that is still kept the reader will find. False: the problem is written. */
 static bool begin_at(struct call *c, const struct http_request *q, const struct query_got *got, struct feed_wish *w)
 {
-	uint64_t oldest = 0, newest = 0;
 	bool asked = q->last_event_id.len > 0;
+	uint64_t newest = 0;
 
-	(void)noh_events_bounds(call_box(c), &oldest, &newest);
+	(void)noh_events_bounds(call_box(c), NULL, &newest);
 	if (asked && !digits(&q->last_event_id, &w->cursor)) {
 		http_problem(call_out(c), 400, "bad_cursor", "", "Last-Event-ID is the number of an event, as its id said");
 		return false;
 	}
 	w->last = UINT32_MAX;
-	if (!asked && got[EVENTS_LAST].given) {
+	if (!asked && got[EVENTS_LAST].given)
 		w->last = (uint32_t)got[EVENTS_LAST].n;
-		return true;
-	}
-	if (!asked && !got[EVENTS_CURSOR].given) {
-		w->cursor = got[EVENTS_SINCE].given ? 0 : newest;
-		return true;
-	}
-	if (!asked)
+	else if (!asked && got[EVENTS_CURSOR].given)
 		w->cursor = (uint64_t)got[EVENTS_CURSOR].n;
-	if (w->cursor > newest) {
-		http_problem(call_out(c), 400, "bad_cursor", "", "the newest event has the number %" PRIu64 ": %" PRIu64 " is of another "
-			     "server or data directory; begin with cursor=0, or with last=10", newest, w->cursor);
-		return false;
-	}
-	if (w->cursor == 0 || w->cursor + 1 >= oldest)
+	else if (!asked)
+		w->cursor = got[EVENTS_SINCE].given ? 0 : newest;
+	if (w->cursor <= newest)
 		return true;
-	http_problem(call_out(c), 410, "too_old", "", "events behind %" PRIu64 " are gone: the oldest there is has the number %" PRIu64
-		     "; go on with cursor=%" PRIu64 ", and what was in between is missing", w->cursor, oldest, oldest - 1);
+	http_problem(call_out(c), 400, "bad_cursor", "", "the newest event has the number %" PRIu64 ": %" PRIu64 " is of another "
+		     "server or data directory; begin with cursor=0, or with last=10", newest, w->cursor);
 	return false;
 }
 
@@ -66,6 +58,7 @@ static bool read_wish(struct call *c, const struct http_request *q, struct feed_
 	struct query_got got[QUERY_FIELDS_MAX];
 
 	memset(w, 0, sizeof *w);
+	w->stream = true;
 	if (!rest_query(c, q, QUERY_EVENTS, got))
 		return false;
 	if (got[EVENTS_ACTOR].given && !rest_query_actor(c, &got[EVENTS_ACTOR], w->actor))
@@ -77,27 +70,41 @@ static bool read_wish(struct call *c, const struct http_request *q, struct feed_
 	return begin_at(c, q, got, w);
 }
 
-void http_events(struct call *c, const struct http_request *q)
+static void format_head(struct out *o, const struct reply_part *part, uint32_t n, struct tag tag)
 {
 	static const char hello[] = "retry: 1000\n\n";
+
+	(void)n, (void)tag;
+	o->proto |= HTTP_CLOSE;                  /* in any case: nothing else is said on this connection */
+	if (part->status != NOH_OK) {
+		rest_problem(o, part, NULL, NULL);
+		return;
+	}
+	http_stream(o, "text/event-stream", "X-Accel-Buffering: no\r\n");
+	out_bytes(o, hello, sizeof hello - 1);
+}
+
+void http_events(struct call *c, const struct http_request *q)
+{
+	struct net *n = c->net;
 	struct conn *conn = c->conn;
-	struct feed *feed;
+	uint32_t number;
 	struct feed_wish w;
 	int rc;
 
-	c->later = !call_alone(c);               /* nothing is said on this connection but events, from here on */
+	c->later = !call_alone(c);
 	if (c->later || !read_wish(c, q, &w))
 		return;
-	rc = feed_open(c->net, conn, 0, &w, &feed);
-	if (rc != NOH_OK) {
-		if (feed)
-			feed_leave(c->net, feed);
-		rest_problem_of(call_out(c), rc);
+	number = request_slot(c, STREAM_MS, format_head, (struct tag){ 0, 0 });
+	if (!number)
 		return;
+	rc = feed_open(n, conn, slot_token(n, number), &w, &conn->feed);
+	if (conn->feed) {
+		conn->flags |= CONN_FEED;
+		n->streams++;
 	}
-	conn->feed = feed;
-	conn->flags |= CONN_FEED;
-	c->net->streams++;
-	http_stream(call_out(c), "text/event-stream", "X-Accel-Buffering: no\r\n");
-	out_bytes(call_out(c), hello, sizeof hello - 1);
+	if (rc == NOH_OK)
+		return;
+	call_session(c)->closing = true;
+	net_answer(n, slot_token(n, number), 0, rc, noh_why(), strlen(noh_why()));
 }

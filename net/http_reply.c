@@ -129,7 +129,6 @@ void http_reply(struct out *o, int status, const char *content_type, const char 
 
 void http_stream(struct out *o, const char *content_type, const char *headers)
 {
-	o->proto |= HTTP_CLOSE;                  /* where it ends, the connection does */
 	begin(o, 200, content_type);
 	end(o, headers);
 }

@@ -45,7 +45,8 @@ static const char *role_name(int role)
 
 /* ── requests ── */
 
-static void put_schema(noh_json_out *o, const noh_json_field *f)
+/* preset: what it is if it is not given counts as any other value would. */
+static void put_schema(noh_json_out *o, const noh_json_field *f, bool preset)
 {
 	switch (f->type) {
 	case NOH_JSON_INT:
@@ -53,7 +54,8 @@ static void put_schema(noh_json_out *o, const noh_json_field *f)
 		text(o, "format", "int64");
 		noh_json_put_int(o, "minimum", f->least);
 		noh_json_put_int(o, "maximum", f->most);
-		noh_json_put_int(o, "default", f->preset);
+		if (preset || f->preset)
+			noh_json_put_int(o, "default", f->preset);
 		break;
 	case NOH_JSON_BOOL:
 		text(o, "type", "boolean");
@@ -83,7 +85,7 @@ static void put_text(noh_json_out *o, const struct rest_field_text *t)
 static void put_field(noh_json_out *o, const noh_json_field *f, const struct rest_field_text *t)
 {
 	open(o, f->name);
-	put_schema(o, f);
+	put_schema(o, f, true);
 	put_text(o, t);
 	close(o);
 }
@@ -98,7 +100,7 @@ static void put_parameters(noh_json_out *o, const struct rest_query *q)
 		noh_json_put_bool(o, "required", q->fields[i].required);
 		put_text(o, &q->texts[i]);
 		open(o, "schema");
-		put_schema(o, &q->fields[i]);
+		put_schema(o, &q->fields[i], false);
 		close(o);
 		close(o);
 	}
@@ -210,11 +212,11 @@ static const struct shape shapes[] = {
 	{ "Event",
 	  "{\"type\":\"object\",\"description\":\"The data of a server-sent event; its id is seq. A stream that is ended says so with an "
 	  "event named cut, gone or end: reason, cursor\",\"required\":[\"seq\",\"at\",\"actor\",\"kind\",\"from\",\"to\",\"reason\","
-	  "\"revision\",\"by\",\"data\"],\"properties\":{\"seq\":" COUNT ",\"at\":" TIME("When it happened")
+	  "\"revision\",\"by_box\",\"data\"],\"properties\":{\"seq\":" COUNT ",\"at\":" TIME("When it happened")
 	  ",\"actor\":" TEXT_OR_NULL("Address; or a type's name; null: the server itself") ",\"kind\":" STRING
 	  ",\"from\":" TEXT_OR_NULL("State before") ",\"to\":" TEXT_OR_NULL("State after") ",\"reason\":" TEXT_OR_NULL("For people")
-	  ",\"revision\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true},\"by\":{\"type\":\"string\",\"enum\":[\"box\","
-	  "\"actor\"]},\"data\":{\"type\":\"object\",\"nullable\":true,\"additionalProperties\":true}}}" },
+	  ",\"revision\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true},\"by_box\":" BOOLEAN
+	  ",\"data\":{\"type\":\"object\",\"nullable\":true,\"additionalProperties\":true}}}" },
 	{ "ActorDescription",
 	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"state\",\"health\",\"desired_revision\",\"observed_revision\","
 	  "\"reconcile_error\",\"restarts\",\"last_failure\",\"mailbox_size\",\"events\"],\"properties\":{\"actor_address\":" ADDRESS

@@ -171,7 +171,7 @@ static void a_stream_tells_events_as_they_come(void)
 		EXPECT(sse_next(&s) && strcmp(s.name, "message") == 0);
 		EXPECT_EQ(s.id, newest(&r));
 		EXPECT_SAYS(&s, "\"actor\":\"teller:a\",\"kind\":\"told\",\"from\":\"a\",\"to\":\"b\",\"reason\":\"because\",\"revision\":7,"
-				"\"by\":\"actor\",\"data\":{\"n\": 1}}");
+				"\"by_box\":false,\"data\":{\"n\": 1}}");
 		EXPECT_SAYS(&s, "\"at\":\"20");
 		tell(&r, "teller:b", "\xff");
 		EXPECT(sse_next(&s));
@@ -541,7 +541,7 @@ static void a_command_reads_and_waits(void)
 		EXPECT_HEARS(fd, "*2\r\n:2\r\n*1\r\n*20\r\n$3\r\nseq\r\n:2\r\n$5\r\nat_ms\r\n:");
 		hear_line(fd, line, sizeof line);
 		EXPECT_HEARS(fd, "$5\r\nactor\r\n$7\r\nother:a\r\n$4\r\nkind\r\n$4\r\ntold\r\n$4\r\nfrom\r\n$1\r\na\r\n$2\r\nto\r\n$1\r\nb\r\n"
-				 "$6\r\nreason\r\n$7\r\nbecause\r\n$8\r\nrevision\r\n:7\r\n$2\r\nby\r\n$5\r\nactor\r\n$4\r\ndata\r\n$1\r\ny\r\n");
+				 "$6\r\nreason\r\n$7\r\nbecause\r\n$8\r\nrevision\r\n:7\r\n$6\r\nby_box\r\n:0\r\n$4\r\ndata\r\n$1\r\ny\r\n");
 		EXPECT(say(fd, "EVENTS.READ CURSOR 2 BLOCK 20\r\nPING\r\n"));
 		EXPECT_HEARS(fd, "*2\r\n:2\r\n*0\r\n+PONG\r\n");
 		EXPECT(say(fd, "EVENTS.READ CURSOR $ BLOCK 0 COUNT 1 ACTOR other:b\r\nPING\r\n"));
