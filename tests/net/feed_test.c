@@ -307,6 +307,9 @@ static void a_cursor_that_is_too_old_is_told_the_oldest(void)
 	snprintf(words, sizeof words, "has the number %llu;", (unsigned long long)oldest);
 	fd = rest_dial(&r);
 	ASK("/events?cursor=5", "", 410, words);
+	EXPECT(strstr(p.head, "Connection: close\r\n"));
+	(void)close(fd);
+	fd = rest_dial(&r);
 	ASK_WITH("/events?cursor=0", "Last-Event-ID: 5\r\n", "", 410, "\"code\":\"too_old\"");
 	(void)close(fd);
 	fd = dial(&r.wire);
