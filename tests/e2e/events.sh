@@ -88,12 +88,13 @@ expect 75 'nobody listens' events tail --url "http://127.0.0.1:$(free_port)"
 
 # ── describe ──
 tell worker:7 error
-expect 0 'desired revision +3' describe worker:7   # CLI-03
-expect 0 'observed revision +3' describe worker:7   # CLI-03
-expect 0 'reconcile error +the other side says no' describe worker:7   # CLI-03
-expect 0 'restarts +0' describe worker:7   # CLI-03
-expect 0 'last failure +-' describe worker:7   # CLI-03
-expect 0 'mailbox depth +0' describe worker:7   # CLI-03
+is "describe has all six fields" 6 bash -c "'$noh' describe worker:7 | grep -cE '^(desired revision|observed revision|reconcile error|restarts|last failure|mailbox depth) '"   # CLI-03
+expect 0 'desired revision +3' describe worker:7
+expect 0 'observed revision +3' describe worker:7
+expect 0 'reconcile error +the other side says no' describe worker:7
+expect 0 'restarts +0' describe worker:7
+expect 0 'last failure +-' describe worker:7
+expect 0 'mailbox depth +0' describe worker:7
 expect 0 'applied +worker:7 +revision 3' describe worker:7
 expect 0 'state +inactive' describe worker:never
 expect 0 '"desired_revision":3,"observed_revision":3,"reconcile_error":"the other side says no","restarts":0' describe worker:7 --json
@@ -108,8 +109,8 @@ tell worker:9 apply revision=3
 ends "wait ends when its condition holds" 0 "$waiter"   # CLI-02
 comes "and says how it is" 'worker:9: state active, revision 3 of 3' "$tmp/waited"
 expect 0 'revision 3' wait worker:9 --for 'revision=desired' --timeout 5s
-expect 4 'not so in time: state active, revision 3' wait --actor worker:9 --for 'revision>3' --timeout 300ms   # CLI-02
-expect 2 'at 1: there is no field "stat"; did you mean state' wait --actor worker:9 --for 'stat=active'   # CLI-02
+expect 4 'not so in time: state active, revision 3' wait --actor worker:9 --for 'revision>3' --timeout 300ms
+expect 2 'at 1: there is no field "stat"; did you mean state' wait --actor worker:9 --for 'stat=active'
 expect 2 'at 14: ' wait --actor worker:9 --for 'state=active revision=3'
 expect 2 'for what' wait --actor worker:9
 expect 2 'for whom' wait --for 'state=active'
@@ -123,9 +124,9 @@ ends "wait for an event" 0 "$waiter"
 # ── supervision ──
 expect 0 'no actor supervises' tree
 tell keeper:home start
-expect 0 '^keeper:home  active' tree   # SUP-11
+expect 0 '^keeper:home  active' tree
 "$noh" tree > "$tmp/tree"
-is "children are below their supervisor, in order" '├─ worker:1 ├─ worker:2 └─ worker:3' bash -c "sed -n 's/\(.─ worker:[0-9]\).*/\1/p' '$tmp/tree' | xargs"
+is "children are below their supervisor, in order" '├─ worker:1 ├─ worker:2 └─ worker:3' bash -c "sed -n 's/\(.─ worker:[0-9]\).*/\1/p' '$tmp/tree' | xargs"   # SUP-10 SUP-11
 expect 0 'parent +keeper:home' describe worker:2
 expect 0 '^none$' quarantine list
 behind "$tmp/unwell" "$noh" wait worker:2 --for 'state=quarantined' --timeout 30s
@@ -134,13 +135,13 @@ timeout 30 "$noh" send worker:2 fail > "$tmp/out" 2>&1
 ends "an actor that fails too often is quarantined" 0 "$waiter"   # SUP-06
 expect 0 'worker:2 +quarantined +[1-9].* a worker of 2 broke' quarantine list
 expect 0 'worker:2  quarantined.*a worker of 2 broke' tree
-expect 0 'last failure +a worker of 2 broke' describe worker:2   # SUP-17
+expect 0 'last failure +a worker of 2 broke' describe worker:2
 expect 75 'a worker of 2 broke' invoke worker:2 note
 expect 0 'failed +worker:2' events tail --no-follow --actor worker:2 -n 100
-expect 0 'restarted +worker:2' events tail --no-follow --actor worker:2 -n 100   # SUP-01
+expect 0 'restarted +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 'quarantined +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 '"quarantined":\[\{"actor_address":"worker:2","state":"quarantined"' quarantine list --type worker --json
-expect 0 'worker:2 resumed' quarantine resume worker:2   # SUP-07
+is "resume lets it begin anew" 'worker:2 resumed' "$noh" quarantine resume worker:2   # SUP-07
 expect 0 '\{\}' invoke worker:2 note
 expect 3 'nothing to resume' quarantine resume worker:2
 expect 3 'no type' quarantine resume nope
@@ -186,8 +187,8 @@ tell worker:7 apply revision=4
 is "behind the cursor comes what is new, once" "1 applied" bash -c "grep -c 'revision 4' '$tmp/after' | tr '\n' ' '; awk '{print \$3}' '$tmp/after' | sort -u | grep applied"
 "$noh" events tail --no-follow --cursor 0 --json > "$tmp/all" 2>&1
 is "numbers have no gaps, also across the crash" fine bash -c "sed -n 's/^{\"seq\":\([0-9]*\),.*/\1/p' '$tmp/all' | awk 'NR > 1 && \$1 != last + 1 { bad = 1 } { last = \$1 } END { print bad || NR < 10 ? \"gaps\" : \"fine\" }'"
-expect 0 'last failure +a worker of 2 broke' describe worker:2   # SUP-17
-expect 0 'observed revision +4' describe worker:7   # SUP-15
+like "why it failed is known after a crash" 'last failure +a worker of 2 broke' "$noh" describe worker:2   # SUP-17
+like "so is the revision it has" 'observed revision +4' "$noh" describe worker:7   # SUP-15
 
 # ── many ──
 behind "$tmp/flood" "$noh" events tail --kind flood -n 0 --json
