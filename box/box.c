@@ -238,7 +238,7 @@ static void set_supervision(struct type *t)
 	p->within_ms = p->within_ms ? p->within_ms : defaults.within_ms;
 	p->retries = p->retries ? p->retries : defaults.retries;
 	p->stop_ms = p->stop_ms ? p->stop_ms : defaults.stop_ms;
-	t->supervised = t->pub.supervision != NULL;
+	t->supervised = t->tells = t->pub.supervision != NULL;
 	if (t->supervised)
 		t->pub.supervision = p;
 }

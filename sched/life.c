@@ -301,10 +301,10 @@ bool life_activate(struct worker *w, struct cell *c)
 		count_one(&w->mine.port.types[t->index].activations, 1);
 		sched_note_since(w, c);
 		count_one(&w->mine.port.types[t->index].loaded, existed);
+		if (notice_wanted(s, t))
+			notice_came(&w->mine.port, c);
 	}
 	set_active(c);
-	if (notice_wanted(s, t))
-		notice_came(&w->mine.port, c);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include "core/plant.h"
 #include "sched/events.h"
 #include "sched/kin.h"
+#include "sched/notice.h"
 #include "sched/serve.h"
 #include "sched/watch.h"
 
@@ -56,6 +57,12 @@ static void count_restart(struct worker *w, struct vitals *v)
 static uint64_t wall_ms(struct worker *w)
 {
 	return sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
+}
+
+/* As an event; its reason is that of its last failure. */
+static void tell(struct worker *w, struct cell *c, const struct vitals *v, enum notice_kind kind, const char *from, const char *to)
+{
+	notice(&w->mine.port, c, kind, from, to, v->reason, v->of.desired);
 }
 
 struct note_parts { const noh_msg *dead; const char *reason; };
@@ -142,7 +149,7 @@ static uint64_t backoff_ms(struct worker *w, const noh_supervision *p, uint32_t 
 }
 
 /* True: it was too often. */
-static bool count_failure(struct worker *w, struct vitals *v, const noh_supervision *p, const char *reason)
+static bool count_failure(struct worker *w, struct cell *c, struct vitals *v, const noh_supervision *p, const char *reason)
 {
 	uint64_t now = wall_ms(w);
 	size_t len = strlen(reason);
@@ -159,6 +166,7 @@ static bool count_failure(struct worker *w, struct vitals *v, const noh_supervis
 	v->of.failed_ms = now;
 	(void)vitals_text(&v->reason, &v->of.reason_len, reason, len < NOH_REASON_MAX ? len : NOH_REASON_MAX);
 	vitals_unlock(w->fixed.sched, v);
+	tell(w, c, v, NOTICE_FAILED, cell_life(c) == NOH_ACTIVE ? "active" : "activating", noh_health_name(NOH_DOWN));
 	return p->restarts != NOH_NEVER && v->of.in_window > p->restarts;
 }
 
@@ -228,6 +236,7 @@ void supervise_restart(struct worker *w, struct cell *c)
 		events_leave(&w->mine.port, c);
 	}
 	count_one(&w->mine.port.types[v->type].restarts, 1);
+	tell(w, c, v, NOTICE_RESTARTED, noh_health_name(NOH_DOWN), "activating");
 	serve_activate(w, c);
 	kin_restarted(w, c, v);
 }
@@ -257,6 +266,11 @@ static void try_later(struct worker *w, struct cell *c, uint64_t delay_ms)
 	(void)clock_arm_dormant(w, address, len, clock_due(w->fixed.sched, delay_ms));
 }
 
+static enum notice_kind notice_of_health(noh_health health)
+{
+	return health == NOH_DEGRADED ? NOTICE_DEGRADED : health == NOH_STOPPED ? NOTICE_STOPPED : NOTICE_QUARANTINED;
+}
+
 /* Whoever hears of it from now on sees it so. */
 static void mark_given_up(struct worker *w, struct cell *c, struct vitals *v, int then)
 {
@@ -270,10 +284,14 @@ static void mark_given_up(struct worker *w, struct cell *c, struct vitals *v, in
 	if (v->down)
 		come_up(w, c, v);
 	set_health(w, v, health, health == NOH_DEGRADED ? wall_ms(w) + own->cap_ms : 0);
+	tell(w, c, v, notice_of_health(health), noh_health_name(NOH_DOWN), noh_health_name(health));
 	supervise_forgive(w, v, false);
 	v->whole_type = then == NOH_THEN_QUARANTINE_TYPE;
-	if (v->whole_type)
-		store_release(&cell_type(w->fixed.sched, c)->quarantined, 1);
+	if (!v->whole_type)
+		return;
+	store_release(&cell_type(w->fixed.sched, c)->quarantined, 1);
+	notice_of(w->fixed.sched, cell_type(w->fixed.sched, c)->name, NOTICE_QUARANTINED,
+		  &(noh_emit_options){ .from = noh_health_name(NOH_HEALTHY), .to = noh_health_name(health), .reason = v->reason });
 }
 
 /* And it leaves memory: its last turn is its on_deactivate. */
@@ -322,6 +340,7 @@ static bool back_off(struct worker *w, struct cell *c, struct vitals *v, bool to
 		sched_logf(s, NOH_ERROR, address, "failed %u times within %u ms: that is its parent's failure: %s", v->of.in_window,
 			   p->within_ms, v->reason ? v->reason : "");
 		delay = p->cap_ms;               /* its parent restarts it before, if it can */
+		tell(w, c, v, NOTICE_ESCALATED, "active", noh_health_name(NOH_DOWN));
 		kin_escalate(w, c, v, hops + 1);
 	} else {
 		delay = backoff_ms(w, p, v->of.streak);
@@ -343,7 +362,7 @@ void supervise_failed(struct worker *w, struct cell *c, const char *reason, uint
 
 	if (!v || !t->supervised || (c->flags & CELL_BROKEN))
 		return;
-	too_often = count_failure(w, v, &t->sup, reason);
+	too_often = count_failure(w, c, v, &t->sup, reason);
 	if (v->down && !too_often)               /* it will be restarted anyway */
 		return;
 	if (back_off(w, c, v, too_often, hops))
@@ -374,6 +393,8 @@ static void set_aside(struct worker *w, struct cell *c, int rc)
 	struct type_counts *counts = &w->mine.port.types[t->type->index];
 
 	record(w, c, t->msg_count ? &t->msgs[0] : NULL);
+	if (t->msg_count)
+		tell(w, c, c->ext->vitals, NOTICE_DEAD_LETTER, NULL, NULL);
 	count_one(&w->mine.port.dead_letters, t->msg_count);
 	count_one(&counts->set_aside, t->msg_count);
 	serve_answer_failed(w, rc);
@@ -420,7 +441,7 @@ int supervise_turn_failed(struct worker *w, struct cell *c, int rc)
 	}
 	turn_undo(w);
 	t->so_far.full_on = 0;
-	too_often = count_failure(w, v, p, reason);
+	too_often = count_failure(w, c, v, p, reason);
 	if (p->restart == NOH_TEMPORARY || (too_often && policy_of(w, v, 0) != NOH_THEN_ESCALATE)) {
 		give_up_in_turn(w, c, v, rc);
 		return rc;
@@ -446,7 +467,7 @@ bool supervise_activation_failed(struct worker *w, struct cell *c, int rc)
 	if (!v || type->sup.restart == NOH_TEMPORARY || rc == NOH_ENOSPC)
 		return false;
 	c->flags &= (uint8_t)~CELL_READY;
-	stays = back_off(w, c, v, count_failure(w, v, &type->sup, reason), 0);
+	stays = back_off(w, c, v, count_failure(w, c, v, &type->sup, reason), 0);
 	if (stays)
 		record(w, c, NULL);
 	watch_tell(w, v, rc, !stays);
@@ -470,7 +491,7 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 	if (!t->supervised || !poison_suspects(w->fixed.sched, c) || !(v = vitals_of(w->fixed.sched, c)))
 		return false;
 	count_restart(w, v);
-	return count_failure(w, v, &t->sup, "the process ended while it was handling a message");
+	return count_failure(w, c, v, &t->sup, "the process ended while it was handling a message");
 }
 
 bool supervise_admits(struct worker *w, struct cell *c)
