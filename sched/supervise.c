@@ -549,6 +549,8 @@ static void begin_anew(struct worker *w, struct cell *c)
 {
 	struct vitals *v = vitals_if(c);
 
+	notice(&w->mine.port, c, NOTICE_RESUMED, noh_health_name((noh_health)v->of.health), noh_health_name(NOH_HEALTHY), NULL,
+	       v->of.desired);
 	set_health(w, v, NOH_HEALTHY, 0);
 	supervise_forgive(w, v, true);
 	v->whole_type = false;
