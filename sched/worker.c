@@ -8,8 +8,8 @@
  * wakes then.
  */
 #include "sched/durable.h"
-#include "sched/notice.h"
 #include "sched/late.h"
+#include "sched/notice.h"
 
 #include <string.h>
 
