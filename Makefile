@@ -110,7 +110,8 @@ $(patsubst %.c,$(OUT)/%,$(FAKED)): %: %.o $(call obj,$(FAKING) $(wildcard tests/
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 # The simulator: a build of its own, with the planted bugs that it must find (core/plant.h).
 SIMBOX  := $(wildcard tests/sim/box/*.c) $(filter tests/sim/disk_% tests/sim/lmdb_%,$(SIM))
-SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit db_rows db_mark_stored overlay_window step_end
+SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit db_rows db_mark_stored overlay_window step_end mailbox_push mailbox_push_run \
+           directory_insert newborn_enter
 simobj   = $(patsubst %.c,$(OUT)/sim/%.o,$(1))
 $(OUT)/sim/%.o: %.c
 	@mkdir -p $(@D)

@@ -45,6 +45,32 @@ void metric_dead_letters(struct scrape *m)
 	metric_number(m, other.text, all > aside ? all - aside : 0);
 }
 
+void metric_late(struct scrape *m)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < m->box->sched.worker_count; i++)
+		n += load_relaxed(&m->box->sched.workers[i].shown.late);
+	metric_number(m, "", n);
+}
+
+/* Of a box that logs by noh's own logger. */
+void metric_log_lines(struct scrape *m)
+{
+	static const char *const results[] = { "written", "left_out", "lost" };
+	noh_logger_stats stats;
+
+	if (m->box->sched.log_line != noh_logger_write)
+		return;
+	noh_get_logger_stats(m->box->sched.log_user, &stats);
+	for (int i = 0; i < 3; i++) {
+		struct labels l = { .len = 0 };
+
+		label_add(&l, "result", results[i]);
+		metric_number(m, l.text, i == 0 ? stats.written : i == 1 ? stats.left_out : stats.lost);
+	}
+}
+
 void metric_late_answers(struct scrape *m)
 {
 	metric_number(m, "", sched_sum(&m->box->sched, offsetof(struct port, late_answers)));

@@ -1163,6 +1163,9 @@ typedef struct noh_listen_options {
 					     is made for its owner alone                            */
 	int         io;                   /* NOH_IO_AUTO: io_uring where it works, else epoll       */
 	uint32_t    max_connections;      /* 0: 10 000                                              */
+	uint32_t    max_address_connections;   /* of one IP address (of IPv6: of its first 64 bits); 0: no limit */
+	uint32_t    auth_failures;        /* failed logins from one address in a minute; as long as there are more, the
+					     next ones are not looked at; 0: 30                     */
 	uint32_t    max_args;             /* arguments of one command; 0: 65 536                    */
 	uint32_t    max_arg_bytes;        /* of one argument; 0: 1 MiB                              */
 	uint32_t    max_command_bytes;    /* of a whole command; 0: 16 MiB                          */
@@ -1231,6 +1234,9 @@ typedef struct noh_net_stats {
 	uint64_t commands, errors, bytes_in, bytes_out;
 	uint64_t pushed;                  /* messages of channels written to clients                */
 	uint64_t pushes_dropped;          /* not written: their worker was stuck, or no memory      */
+	uint64_t refused_address;         /* of refused: their address had too many connections     */
+	uint64_t logins_failed;           /* AUTH, HELLO, Bearer                                    */
+	uint64_t logins_held;             /* not looked at: too many from their address had failed  */
 } noh_net_stats;
 NOH_API int noh_get_net_stats(noh_box *box, noh_net_stats *stats);
 

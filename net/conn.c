@@ -137,10 +137,23 @@ static void on_released(void *user, struct io_socket *s)
 	n->dead = c;
 }
 
+/* False: too many come from there. */
+static bool watch(struct net *n, int fd, uint32_t kind, struct source **from)
+{
+	uint8_t address[SOURCE_ADDRESS];
+	bool full = false;
+
+	*from = NULL;
+	if (!(kind & IO_LOCAL) && source_address(fd, address))
+		*from = source_enter(&n->server->sources, address, n->o.max_address_connections, n->now_ms, &full);
+	return !full;
+}
+
 static void on_accepted(void *user, int fd, uint32_t kind)
 {
 	struct net *n = user;
 	struct server *s = n->server;
+	struct source *from;
 	struct conn *c;
 	int one = 1;
 
@@ -154,14 +167,22 @@ static void on_accepted(void *user, int fd, uint32_t kind)
 		refuse(n, fd, kind, "-ERR max number of clients reached\r\n");
 		return;
 	}
+	if (!watch(n, fd, kind, &from)) {
+		sub_relaxed(&s->connections, 1);
+		count_one(&n->shown.counts.refused_address, 1);
+		refuse(n, fd, kind, "-ERR max number of clients from your address reached\r\n");
+		return;
+	}
 	if (!(kind & IO_LOCAL))
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	c = make(n, fd, kind);
 	if (!c) {
+		source_leave(&s->sources, from, n->now_ms);
 		sub_relaxed(&s->connections, 1);
 		refuse(n, fd, kind, "-OOM no memory for another client\r\n");
 		return;
 	}
+	c->source = from;
 	count_one(&n->shown.counts.accepted, 1);
 	count_one(&n->shown.connections, 1);
 	if (!n->io->ops->begin(n->io, &c->socket)) {     /* no memory: it was never begun, so there is nothing to end */
@@ -224,6 +245,7 @@ static void bury(struct net *n, struct conn *c)
 	mem_free(c->marks, c->mark_room * sizeof *c->marks);
 	mem_free(c->in, c->in_room);
 	mem_free(c->shown, sizeof *c->shown);
+	source_leave(&n->server->sources, c->source, n->now_ms);
 	mem_free(c, sizeof *c);
 	count_one(&n->shown.counts.closed, 1);
 	count_one(&n->shown.connections, UINT64_MAX);

@@ -26,6 +26,7 @@
 #include "net/io.h"
 #include "net/running.h"
 #include "net/session.h"
+#include "net/sources.h"
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -119,6 +120,7 @@ struct server {
 	atomic_u32          changes;       /* counts: options or accounts are others                */
 	struct running      running;
 	struct feeds       *feeds;         /* who reads events                                      */
+	struct sources      sources;
 	char                node_id[64];   /* what it calls itself                                  */
 };
 
@@ -174,6 +176,7 @@ struct conn {
 	size_t           queued;           /* bytes of text that waits in its slots                 */
 	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
 	struct conn     *next_dead;
+	struct source   *source;           /* where it comes from; NULL: not watched                */
 	struct session   session;
 	union {
 		struct resp_reader reader;
@@ -244,7 +247,7 @@ struct net_traces {
 };
 
 struct net_counts {
-	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out, pushed;
+	atomic_u64 accepted, refused, refused_address, closed, closed_slow, logins_failed, logins_held, commands, errors, bytes_in, bytes_out, pushed;
 };
 
 struct net {

@@ -86,6 +86,11 @@ int net_login(struct net *n, struct session *s, const struct arg *name, const st
 /* The same by the secret alone, and whose it is: HTTP's bearer tokens. */
 int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1], uint64_t *account);
 
+/* After too many failed logins from where this connection comes, the next ones are not looked at: for how many seconds;
+ * 0: it is. */
+uint32_t call_login_waits_s(struct call *c);
+void call_login_failed(struct call *c);
+
 /* Name, user, library, protocol or role of this connection changed: whoever shows it to other workers takes
  * a new copy. */
 void net_client_changed(struct conn *conn);

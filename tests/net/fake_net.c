@@ -249,6 +249,18 @@ int net_login(struct net *n, struct session *s, const struct arg *name, const st
 	return is(name, "anna") || is(name, "default") ? NOH_USER : is(name, "root") ? NOH_ADMIN : -1;
 }
 
+uint32_t call_login_waits_s(struct call *c)
+{
+	(void)c;
+	return fake.login_waits_s;
+}
+
+void call_login_failed(struct call *c)
+{
+	(void)c;
+	fake.logins_failed++;
+}
+
 void net_client_changed(struct conn *conn)
 {
 	(void)conn;

@@ -2,7 +2,7 @@
  *
  * Read in this order: sim.h, model.c and recovery.c (what must hold), actors.c (who runs in the box),
  * clients.c and several.c (who calls it), scanner.c (who lists it), events.c (who reads what happened), family.c (who is
- * supervised), world.c (clock, disk, crashes), steps.c (who goes next), sim_main.c.
+ * supervised), world.c (clock, disk, crashes), shortage.c (memory), steps.c (who goes next), sim_main.c.
  *
  * Owns     everything, in one struct: a seed begins with all of it zeroed.
  * Threads  one.
@@ -94,7 +94,7 @@ struct key {                     /* of an idempotent add; key 0 is none */
 
 enum fault {
 	F_KILL = 1, F_CUT = 2, F_EIO = 4, F_NOSPC = 8, F_ROT = 16, F_JUMP = 32, F_EVICT = 64, F_FORCE = 128,
-	F_TIGHT = 256, F_DEEP = 512, F_ALL = 1023
+	F_TIGHT = 256, F_DEEP = 512, F_SHORT = 1024, F_ALL = 2047
 };
 struct plan {
 	unsigned targets;        /* of recorded messages: the first so many actors             */
@@ -130,7 +130,7 @@ struct sim_seen {                /* how often what happened: what stays at 0 was
 	uint64_t seeds, steps, ops, answers, refused, unknown, turns, versions, messages, crashes, kills,
 		 cuts, deep, eio, nospc, rot, rot_found, rot_image, rot_image_ends, twice, jumps, evictions, forced, folds, nested,
 		 torn, redelivered, keys_repeated, idem, ticks, beats, erased, coalesced_or_dropped, full,
-		 several_ok, several_undone, several_lost, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted,
+		 several_ok, several_undone, several_lost, shortages, refused_memory, late, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted,
 		 events, family_failures, escalations, tree_stops;
 };
 
@@ -152,6 +152,8 @@ struct sim {
 	bool     dead, verifying;
 	struct sched_journal journal;    /* the real one */
 	uint64_t space_until_ns;
+	uint64_t short_until;            /* step: memory is short before, for */
+	uint32_t short_worker;           /* this one; for all, if there is none such */
 	struct note notes[WORKERS_MAX];
 	/* steps.c */
 	struct sleeper worker[WORKERS_MAX], journaller, keeper;
@@ -271,6 +273,9 @@ void world_reopen(void);
 void world_faults(void);                 /* before a step */
 bool world_holds(void);                        /* answers, until what they tell is on disk */
 void world_end(void);                    /* clean stop, and everything is still there */
+
+/* shortage.c */
+void shortage_begin(void);
 
 /* steps.c */
 void steps_restart(void);

@@ -223,7 +223,8 @@ static void say_seen(void)
 	       "  keys repeated %llu, refused %llu; once %llu, again %llu; erased %llu; evicted %llu (%llu forced); "
 	       "dropped %llu\n"
 	       "  steps over several actors: %llu, undone turns %llu, lost in a crash %llu\n"
-	       "  scans %llu, types counted %llu, events read %llu; supervised: failures %llu, escalations %llu, trees stopped %llu\n",
+	       "  scans %llu, types counted %llu, events read %llu; supervised: failures %llu, escalations %llu, trees stopped %llu\n"
+	       "  memory was short %llu times, refused %llu times; rounds with late messages %llu\n",
 	       N(seeds), N(steps), N(turns), N(versions), N(messages), N(virtual_ms) / 1000, N(ops), N(answers),
 	       N(refused), N(unknown), N(reads), N(crashes), N(kills), N(cuts), N(deep), N(torn), N(twice),
 	       N(clean_stops), N(eio), N(nospc), N(jumps), N(rot), N(rot_found), N(rot_image),
@@ -231,7 +232,7 @@ static void say_seen(void)
 	       N(steals), N(redelivered), N(failed_turns), N(full), N(keys_repeated), N(idem), N(ticks), N(beats),
 	       N(erased), N(evictions), N(forced), N(coalesced_or_dropped),
 	       N(several_ok), N(several_undone), N(several_lost), N(scans), N(counted), N(events), N(family_failures), N(escalations),
-	       N(tree_stops));
+	       N(tree_stops), N(shortages), N(refused_memory), N(late));
 #undef N
 }
 

@@ -12,6 +12,7 @@
 #include "persist/journal_inside.h"
 #include "persist/tail.h"
 #include "sched/durable.h"
+#include "sched/late.h"
 
 #include <string.h>
 
@@ -63,6 +64,8 @@ static uint64_t worker_wake_ns(struct worker *w)
 		until = sweep * 100000000u;
 	if (w->mine.port.epoch.n_pending && soon(10000000u) < until)
 		until = soon(10000000u);
+	if (w->mine.lates.first && soon(LATE_NAP_NS) < until)
+		until = soon(LATE_NAP_NS);
 	return until;
 }
 
@@ -142,6 +145,7 @@ static void worker_round(unsigned i)
 	sim->in_worker[i] = true;
 	sched_set_self(w);
 	worker_wakes(w, z);
+	seen->late += load_relaxed(&w->shown.late) != 0;
 	if (sim->depth)
 		(void)steals(w);         /* somebody is in the midst of his pass: he has more to do */
 	bool work = sched_pass(w);

@@ -52,7 +52,7 @@ static unsigned draw_faults(void)
 	if (kind < 4)
 		return (kind & 1 ? F_KILL : F_CUT) | (sim_one_in(2) ? F_EVICT : 0);
 	if (kind < 7)
-		return 1u << sim_below(10) | (sim_one_in(2) ? F_KILL : F_CUT);
+		return 1u << sim_below(11) | (sim_one_in(2) ? F_KILL : F_CUT);
 	return sim_below(F_ALL + 1) | F_KILL | F_CUT;
 }
 
@@ -416,6 +416,8 @@ void world_faults(void)
 		break_disk();
 	} else if ((f & F_NOSPC) && sim_one_in(every) && !sim->space_until_ns) {
 		fill_disk();
+	} else if ((f & F_SHORT) && sim_one_in(every < 100 ? every : 100)) {
+		shortage_begin();
 	} else if ((f & F_JUMP) && sim_one_in(every)) {
 		jump();
 	}
