@@ -22,6 +22,7 @@
 #define BATCH 256                          /* events for one reader, then it is the next one's turn */
 #define BREATH_NS UINT64_C(15000000000)    /* a stream that says nothing for so long shows that it lives */
 #define GAP_NS 1000000                     /* between two rounds that gave something: events come in crowds */
+#define AGAIN_NS 10000000                  /* for want of memory */
 #define LAST_LOOKS 65536                   /* of the events before the newest, for those it is to begin with */
 
 /* ── ringing ── */
@@ -195,10 +196,8 @@ static void begin_with_last(struct feeds *f, struct feed *x)
 /* That it begins, or (rc) why it cannot. */
 static bool begin(struct feeds *f, struct feed *x, int rc)
 {
-	bool told = rc < 0 ? answer_why(f, x, rc) : answer(f, x, NOH_OK, NULL, 0);
-
-	x->mine.begun = true;
-	x->mine.broken = rc < 0 || !told;
+	x->mine.begun = rc < 0 ? answer_why(f, x, rc) : answer(f, x, NOH_OK, NULL, 0);
+	x->mine.broken = rc < 0 || !x->mine.begun;
 	return !x->mine.broken;
 }
 
@@ -253,6 +252,7 @@ static uint64_t command(struct feeds *f, struct feed *x, uint64_t now)
 {
 	struct giving g = { .f = f, .x = x };
 	struct feed_answer head = { 0 };
+	uint64_t from = x->mine.cursor;
 	int rc;
 
 	if (!x->mine.begun)
@@ -262,20 +262,21 @@ static uint64_t command(struct feeds *f, struct feed *x, uint64_t now)
 	f->text.proto = x->wish.proto;
 	out_bytes(&f->text, &head, sizeof head);
 	rc = noh_events_read(box_of(f), &x->mine.cursor, &x->filter, x->wish.limit, add_resp, &g);
-	x->mine.done = rc < 0 || f->text.failed;
 	if (rc < 0) {
-		(void)answer_why(f, x, rc);
+		x->mine.done = answer_why(f, x, rc);
 	} else if (f->text.failed) {
-		(void)answer(f, x, NOH_ENOMEM, NULL, 0);
+		x->mine.done = answer(f, x, NOH_ENOMEM, NULL, 0);
 	} else if (g.count || (rc == NOH_END && (now >= x->mine.until_ns || load_acquire(&x->hurry)))) {
 		head = (struct feed_answer){ x->mine.cursor, g.count };
 		memcpy(f->text.bytes, &head, sizeof head);
-		x->mine.done = true;
-		(void)answer(f, x, NOH_OK, f->text.bytes, f->text.len);          /* or it hears TIMEOUT */
+		x->mine.done = answer(f, x, NOH_OK, f->text.bytes, f->text.len);
 	} else {
 		return rc == NOH_END ? x->mine.until_ns : 0;
 	}
-	return UINT64_MAX;
+	if (x->mine.done)
+		return UINT64_MAX;
+	x->mine.cursor = from;                   /* no memory even for that: once more */
+	return now + AGAIN_NS;
 }
 
 /* ── the thread ── */

@@ -96,6 +96,10 @@ void feed_late(struct net *n, const struct late *l)
 
 	if (!c || !c->feed || c->feed->id != l->due)
 		return;
+	if (c->first) {                          /* there was no memory to tell it that it begins */
+		conn_end(n, c);
+		return;
+	}
 	out_bytes(&c->out, l->body, l->len);
 	c->feed->received += l->len;
 	if ((uint32_t)l->status & FEED_ENDS)

@@ -1,6 +1,7 @@
 /* tests/net/feed_test.c - events over real sockets: streams of HTTP and commands that wait, from a box that tells events; slow
  * clients, clients that go, a thousand that only listen, and the end of the server. */
 #include "box/box.h"
+#include "core/mem.h"
 #include "net/net.h"
 #include "tests/net/rest_kit.h"
 
@@ -525,6 +526,42 @@ static void a_stream_ends_with_its_account(void)
 	wire_end(&r.wire);
 }
 
+/* Whichever allocation fails, of the worker or of the reader: it is told so, or ends, or goes on; and the next one is well. */
+static void without_memory_a_reader_ends_and_no_other(void)
+{
+	struct sse s;
+	struct rest r;
+	unsigned told = 0, refused = 0;
+	char line[400];
+	int fd;
+
+	FEEDS(&r, .io = NOH_IO_AUTO);
+	for (uint64_t nth = 1; nth <= 24; nth++) {
+		(void)mem_fail_at(nth, 0);
+		sse_open(&s, &r, "/events?cursor=0", "");
+		(void)mem_fail_at(0, 0);
+		tell(&r, "teller:a", "{}");
+		if (is_stream(&s) && sse_next(&s))
+			told += EXPECT(strcmp(s.name, "message") == 0 && s.id == 1);
+		else
+			refused++;
+		sse_close(&s);
+		fd = dial(&r.wire);
+		(void)mem_fail_at(nth, 0);
+		EXPECT(say(fd, "EVENTS.READ CURSOR 0 COUNT 1\r\n"));
+		hear_line(fd, line, sizeof line);
+		(void)mem_fail_at(0, 0);
+		EXPECT(strcmp(line, "*2") == 0 || strncmp(line, "-OOM", 4) == 0 || line[0] == 0 || strncmp(line, "-TIMEOUT", 8) == 0);
+		(void)close(fd);
+	}
+	EXPECT(told > 0 && refused > 0);
+	EXPECT(test_wait_until(nobody_reads, &r, SOON));
+	sse_open(&s, &r, "/events?last=1", "");
+	EXPECT(is_stream(&s) && sse_next(&s));
+	sse_close(&s);
+	wire_end(&r.wire);
+}
+
 /* ── commands ── */
 
 static void a_command_reads_and_waits(void)
@@ -594,5 +631,6 @@ TEST_MAIN(
 	TEST(a_thousand_readers_cost_the_workers_nothing),
 	TEST(the_end_of_the_server_is_told),
 	TEST(a_stream_ends_with_its_account),
+	TEST(without_memory_a_reader_ends_and_no_other),
 	TEST(a_command_reads_and_waits),
 	TEST(many_commands_may_wait_at_once))
