@@ -238,7 +238,7 @@ static void set_supervision(struct type *t)
 	p->within_ms = p->within_ms ? p->within_ms : defaults.within_ms;
 	p->retries = p->retries ? p->retries : defaults.retries;
 	p->stop_ms = p->stop_ms ? p->stop_ms : defaults.stop_ms;
-	t->supervised = t->pub.supervision != NULL;
+	t->supervised = t->tells = t->pub.supervision != NULL;
 	if (t->supervised)
 		t->pub.supervision = p;
 }
@@ -510,7 +510,8 @@ void noh_close(noh_box *box)
 	if (!box)
 		return;
 	store_seq_cst(&box->sched.stopping, 1);
-	box_errands_stop(box);                   /* as in noh_stop, if that was not called */
+	box_feeds_stop(box);                     /* as in noh_stop, if that was not called */
+	box_errands_stop(box);
 	if (load_relaxed(&box->phase) == BOX_RUNNING) {
 		end_threads(box);
 		(void)box_disk_stop(box, false);

@@ -85,6 +85,7 @@ int box_start_stepped(noh_box *box);
 void box_net_start(noh_box *box);                            /* types are known; before the threads */
 void box_net_stop(noh_box *box);
 void box_net_close(noh_box *box);                            /* no thread runs                      */
+void box_feeds_stop(noh_box *box);                           /* readers of events are told, and end */
 
 /* errand.c - what the network wants of the box that may block: done one after the other by a thread of its own. */
 void box_errands_start(noh_box *box);                        /* a box that listens                  */

@@ -2,6 +2,7 @@
 #include "box/tree.h"
 #include "core/names.h"
 #include "sched/durable.h"
+#include "sched/notice.h"
 #include "sched/vitals.h"
 
 #include <string.h>
@@ -216,6 +217,9 @@ static int resume_type(noh_box *box, struct type *t, uint32_t timeout_ms, uint64
 	bool any = swap_acq_rel(&t->quarantined, 0) != 0;
 	int rc = find_unwell(&u, timeout_ms);
 
+	if (any)
+		notice_of(&box->sched, t->name, NOTICE_RESUMED,
+			  &(noh_emit_options){ .from = noh_health_name(NOH_QUARANTINED), .to = noh_health_name(NOH_HEALTHY) });
 	names_sort(&u.names, 0);
 	for (uint32_t i = 0; (rc == NOH_OK || rc == NOH_ETIMEOUT) && i < u.names.count; i++) {
 		int one = i && names_same(&u.names, i - 1, i) ? NOH_END : resume_one(box, names_at(&u.names, i), until);

@@ -218,6 +218,10 @@ static void bury(struct net *n, struct conn *c)
 	n->partial -= c->partial_ms != 0;
 	if (c->subs)
 		pubsub_forget(n, c);
+	if (c->feed) {
+		feed_leave(n, c->feed);
+		n->streams--;
+	}
 	if (c->flags & CONN_DIRTY)
 		forget(n->dirty, &n->dirty_count, number);
 	if (c->flags & CONN_GATED)
@@ -359,7 +363,7 @@ static void after_run(struct net *n, struct conn *c)
 {
 	if (c->flags & (CONN_DEAD | CONN_DRAINING))
 		return;
-	if (!conn_may_run(n, c) && !c->socket.paused && !(c->flags & CONN_LINGER))
+	if (!conn_may_run(n, c) && !c->socket.paused && !(c->flags & (CONN_LINGER | CONN_FEED)))
 		n->io->ops->pause(n->io, &c->socket);
 	if (c->in_len == 0 || c->socket.paused)  /* paused: it is we who wait */
 		set_partial(n, c, 0);
@@ -434,7 +438,7 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 
 	count_one(&n->shown.counts.bytes_in, len);
 	c->active_ms = n->now_ms;
-	if (__builtin_expect(c->flags & CONN_LINGER, 0))
+	if (__builtin_expect(c->flags & (CONN_LINGER | CONN_FEED), 0))
 		return;
 	if (c->in_len || !conn_may_run(n, c)) {
 		request_deliver(n);
@@ -466,6 +470,8 @@ static void on_ended(void *user, struct io_socket *s, int error)
 		return;
 	}
 	c->flags |= CONN_EOF;
+	if (n->readers)
+		feed_hurry(n, c);
 	conn_may_go_on(n, c);
 }
 

@@ -153,13 +153,14 @@ static int role_of(struct call *c, const struct http_request *q, char name[SESSI
 	struct arg token;
 
 	strcpy(name, "default");
+	call_session(c)->account = 0;
 	if (!server_is_guarded(c->net->server))
 		return NOH_ADMIN;
 	if (q->authorization.len == 0)
 		return q->local ? NOH_ADMIN : SESSION_NOBODY;
 	if (!bearer(&q->authorization, &token))
 		return SESSION_NOBODY;
-	int role = net_token_role(c->net, &token, name);
+	int role = net_token_role(c->net, &token, name, &call_session(c)->account);
 
 	if (role < 0)
 		call_login_failed(c);

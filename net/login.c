@@ -27,7 +27,7 @@ int net_login(struct net *n, struct session *s, const struct arg *name, const st
 	return role;
 }
 
-int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1])
+int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1], uint64_t *account)
 {
 	const struct accounts *a = load_acquire(&n->server->accounts);
 	uint8_t token[SHA256_DIGEST_LENGTH];
@@ -39,6 +39,7 @@ int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NA
 	for (size_t i = 0; i < a->count; i++)            /* all of them, found or not */
 		if (CRYPTO_memcmp(token, a->list[i].token, sizeof token) == 0) {
 			role = a->list[i].role;
+			*account = account_mark(a->list[i].token);
 			memcpy(name, a->list[i].name, sizeof a->list[i].name);
 		}
 	return role;

@@ -148,7 +148,7 @@ static void plan_sweep(struct net *n, bool idle)
 	uint64_t at = n->now_ms + SWEEP_MS;
 
 	if (idle && !(n->o.idle_ms && load_relaxed(&n->shown.connections)))
-		at = n->http_conns ? n->now_ms + IDLE_SWEEP_MS : UINT64_MAX;
+		at = n->http_conns > n->streams ? n->now_ms + IDLE_SWEEP_MS : UINT64_MAX;
 	if (at < n->sweep_ms)
 		n->sweep_ms = at;
 }
@@ -168,10 +168,10 @@ uint32_t net_write(struct net *n)
 		net_trace_left(n);
 	if (n->dead)
 		conn_bury(n);
-	idle = n->slots_waiting == n->orphans && n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 &&
-	       n->sending == 0;
-	store_relaxed(&n->shown.idle, idle);
-	plan_sweep(n, idle && !n->unlistened && !n->starved);
+	idle = n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 && n->sending == 0;
+	store_relaxed(&n->shown.idle, idle && n->slots_waiting == n->orphans);
+	/* Who waits for events has a time of its own: slot_expire. */
+	plan_sweep(n, idle && n->slots_waiting == n->orphans + n->readers && !n->unlistened && !n->starved);
 	return work;
 }
 

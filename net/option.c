@@ -157,6 +157,9 @@ void option_late(struct net *n, const struct late *l)
 	case LATE_EVENT:
 		pubsub_late(n, l);
 		break;
+	case LATE_FEED:
+		feed_late(n, l);
+		break;
 	}
 }
 

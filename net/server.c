@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -215,6 +216,8 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 	(void)running_open(&s->running);         /* without them nothing is watched */
 	(void)sources_open(&s->sources);
 	if (rc == NOH_OK)
+		rc = feeds_open(s);
+	if (rc == NOH_OK)
 		rc = choose_io(s);
 	if (rc == NOH_OK)
 		rc = listen_all(s);
@@ -253,6 +256,7 @@ void server_close(struct server *s)
 	mem_free((void *)(uintptr_t)s->o.unix_path, 0);
 	mem_free((void *)(uintptr_t)s->o.http_unix_path, 0);
 	running_close(&s->running);
+	feeds_close(s);
 	sources_close(&s->sources);
 	mem_free(s, sizeof *s);
 }
@@ -354,6 +358,15 @@ uint64_t account_mark(const uint8_t token[32])
 struct session *call_session(struct call *c)
 {
 	return &c->conn->session;
+}
+
+void call_log(struct call *c, const char *what, const char *whom)
+{
+	const struct net_door *door = &c->net->server->door;
+	char line[600];
+
+	snprintf(line, sizeof line, "%s asked to %s %s", c->conn->session.user, what, whom);
+	door->log(door->box, NOH_INFO, line);
 }
 
 const noh_listen_options *net_options(struct net *n)

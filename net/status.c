@@ -29,6 +29,7 @@ static const struct status rows[] = {
 								     "list says why, noh quarantine resume lets it go on" },
 	{ NOH_EDEGRADED, "DEGRADED", 503, "degraded", "the actor failed too often and takes no messages now: try again later; noh "
 						      "describe says why" },
+	{ NOH_ETOOOLD, "TOOOLD", 410, "too_old", "the events behind this cursor are gone; begin with 0" },
 	{ NOH_EINVAL, "ERR", 422, "invalid", "an argument makes no sense; idempotency keys need a server with a data "
 					    "directory" },
 };

@@ -2,6 +2,7 @@
 #include "sched/supervise.h"
 
 #include "sched/kin.h"
+#include "sched/notice.h"
 #include "sched/serve.h"
 #include "sched/watch.h"
 
@@ -37,6 +38,16 @@ static void set_flags(struct worker *w, struct vitals *v, uint32_t flags)
 	vitals_unlock(w->fixed.sched, v);
 }
 
+static void tell(struct worker *w, struct cell *c, const struct vitals *v, noh_health health)
+{
+	enum notice_kind kind = health == NOH_DEGRADED ? NOTICE_DEGRADED : health == NOH_STOPPED ? NOTICE_STOPPED : NOTICE_QUARANTINED;
+
+	supervise_tell(w, c, v, (int)kind, noh_health_name(NOH_DOWN), noh_health_name(health));
+	if (v->of.flags & VITALS_WHOLE_TYPE)
+		notice_of(w->fixed.sched, cell_type(w->fixed.sched, c)->name, kind,
+			  &(noh_emit_options){ .from = noh_health_name(NOH_HEALTHY), .to = noh_health_name(health), .reason = v->reason });
+}
+
 /* Whoever hears of it from now on sees it so. */
 void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then)
 {
@@ -54,6 +65,7 @@ void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then)
 	set_flags(w, v, then == NOH_THEN_QUARANTINE_TYPE ? VITALS_WHOLE_TYPE : 0);
 	if (v->of.flags & VITALS_WHOLE_TYPE)
 		store_release(&cell_type(w->fixed.sched, c)->quarantined, 1);
+	tell(w, c, v, health);
 }
 
 /* And it leaves memory: its last turn is its on_deactivate. */
@@ -84,7 +96,7 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 
 	if (!t->supervised || !poison_blames(w->fixed.sched, c) || !(v = vitals_of(w->fixed.sched, c)))
 		return false;
-	if (supervise_count(w, v, &t->sup, "the process ended while it was handling a message")) {
+	if (supervise_count(w, c, v, &t->sup, "the process ended while it was handling a message")) {
 		if (supervise_back_off(w, c, v, true, 0))
 			supervise_note(w, c);
 		return true;
@@ -142,6 +154,8 @@ static void begin_anew(struct worker *w, struct cell *c)
 {
 	struct vitals *v = vitals_if(c);
 
+	notice(&w->mine.port, c, NOTICE_RESUMED, noh_health_name((noh_health)v->of.health), noh_health_name(NOH_HEALTHY), NULL,
+	       v->of.desired);
 	supervise_set_health(w, v, NOH_HEALTHY, 0);
 	supervise_forgive(w, v, true);
 	set_flags(w, v, 0);

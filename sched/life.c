@@ -251,9 +251,9 @@ static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 static void activation_failed(struct worker *w, struct cell *c, struct type *t, int rc)
 {
 	struct noh_turn *turn = &w->mine.turn;
+	char address[ADDRESS_MAX + 1];
 	const char *why = turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
 			  rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc);
-	char address[ADDRESS_MAX + 1];
 
 	events_leave(&w->mine.port, c);
 	if (supervise_activation_failed(w, c, rc))
@@ -301,10 +301,10 @@ bool life_activate(struct worker *w, struct cell *c)
 		count_one(&w->mine.port.types[t->index].activations, 1);
 		sched_note_since(w, c);
 		count_one(&w->mine.port.types[t->index].loaded, existed);
+		if (notice_wanted(s, t))
+			notice_came(&w->mine.port, c);
 	}
 	set_active(c);
-	if (notice_wanted(s, t))
-		notice_came(&w->mine.port, c);
 	return true;
 }
 

@@ -265,7 +265,6 @@ void kin_quarantine_type(struct worker *w, struct cell *c)
 	struct type *t = cell_type(s, c);
 	uint32_t end = load_relaxed(&s->cells.shared.fresh);
 
-	store_release(&t->quarantined, 1);
 	for (uint32_t i = 2; i < end; i++) {
 		struct cell *o = cell_at(s, i);
 		struct sysmsg *n;

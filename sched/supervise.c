@@ -3,6 +3,7 @@
 #include "core/plant.h"
 #include "sched/events.h"
 #include "sched/kin.h"
+#include "sched/notice.h"
 #include "sched/serve.h"
 #include "sched/watch.h"
 
@@ -56,6 +57,11 @@ void supervise_count_restart(struct worker *w, struct vitals *v)
 uint64_t supervise_wall_ms(struct worker *w)
 {
 	return sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
+}
+
+void supervise_tell(struct worker *w, struct cell *c, const struct vitals *v, int kind, const char *from, const char *to)
+{
+	notice(&w->mine.port, c, (enum notice_kind)kind, from, to, v->reason, v->of.desired);
 }
 
 struct note_parts { const noh_msg *dead; const char *reason; };
@@ -142,7 +148,7 @@ static uint64_t backoff_ms(struct worker *w, const noh_supervision *p, uint32_t 
 }
 
 /* True: it was too often. */
-bool supervise_count(struct worker *w, struct vitals *v, const noh_supervision *p, const char *reason)
+bool supervise_count(struct worker *w, struct cell *c, struct vitals *v, const noh_supervision *p, const char *reason)
 {
 	uint64_t now = supervise_wall_ms(w);
 	size_t len = strlen(reason);
@@ -159,6 +165,7 @@ bool supervise_count(struct worker *w, struct vitals *v, const noh_supervision *
 	v->of.failed_ms = now;
 	(void)vitals_text(&v->reason, &v->of.reason_len, reason, len < NOH_REASON_MAX ? len : NOH_REASON_MAX);
 	vitals_unlock(w->fixed.sched, v);
+	supervise_tell(w, c, v, NOTICE_FAILED, cell_life(c) == NOH_ACTIVE ? "active" : "activating", noh_health_name(NOH_DOWN));
 	return p->restarts != NOH_NEVER && v->of.in_window > p->restarts;
 }
 
@@ -228,6 +235,7 @@ void supervise_restart(struct worker *w, struct cell *c)
 		events_leave(&w->mine.port, c);
 	}
 	count_one(&w->mine.port.types[v->type].restarts, 1);
+	supervise_tell(w, c, v, NOTICE_RESTARTED, noh_health_name(NOH_DOWN), "activating");
 	serve_activate(w, c);
 	kin_restarted(w, c, v);
 }
@@ -265,6 +273,7 @@ bool supervise_back_off(struct worker *w, struct cell *c, struct vitals *v, bool
 		sched_logf(s, NOH_ERROR, address, "failed %u times within %u ms: that is its parent's failure: %s", v->of.in_window,
 			   p->within_ms, v->reason ? v->reason : "");
 		delay = p->cap_ms;               /* its parent restarts it before, if it can */
+		supervise_tell(w, c, v, NOTICE_ESCALATED, "active", noh_health_name(NOH_DOWN));
 		kin_escalate(w, c, v, hops + 1);
 	} else {
 		delay = backoff_ms(w, p, v->of.streak);
@@ -286,7 +295,7 @@ void supervise_failed(struct worker *w, struct cell *c, const char *reason, uint
 
 	if (!v || !t->supervised || (c->flags & CELL_BROKEN))
 		return;
-	too_often = supervise_count(w, v, &t->sup, reason);
+	too_often = supervise_count(w, c, v, &t->sup, reason);
 	if (v->down && !too_often)               /* it will be restarted anyway */
 		return;
 	if (supervise_back_off(w, c, v, too_often, hops))
@@ -317,6 +326,8 @@ static void set_aside(struct worker *w, struct cell *c, int rc)
 	struct type_counts *counts = &w->mine.port.types[t->type->index];
 
 	record(w, c, t->msg_count ? &t->msgs[0] : NULL);
+	if (t->msg_count)
+		supervise_tell(w, c, c->ext->vitals, NOTICE_DEAD_LETTER, NULL, NULL);
 	count_one(&w->mine.port.dead_letters, t->msg_count);
 	count_one(&counts->set_aside, t->msg_count);
 	serve_answer_failed(w, rc);
@@ -363,7 +374,7 @@ int supervise_turn_failed(struct worker *w, struct cell *c, int rc)
 	}
 	turn_undo(w);
 	t->so_far.full_on = 0;
-	too_often = supervise_count(w, v, p, reason);
+	too_often = supervise_count(w, c, v, p, reason);
 	if (p->restart == NOH_TEMPORARY || (too_often && supervise_policy(w, v, 0) != NOH_THEN_ESCALATE)) {
 		give_up_in_turn(w, c, v, rc);
 		return rc;
@@ -389,7 +400,7 @@ bool supervise_activation_failed(struct worker *w, struct cell *c, int rc)
 	if (!v || type->sup.restart == NOH_TEMPORARY || rc == NOH_ENOSPC)
 		return false;
 	c->flags &= (uint8_t)~CELL_READY;
-	stays = supervise_back_off(w, c, v, supervise_count(w, v, &type->sup, reason), 0);
+	stays = supervise_back_off(w, c, v, supervise_count(w, c, v, &type->sup, reason), 0);
 	if (stays)
 		record(w, c, NULL);
 	watch_tell(w, v, rc, !stays);

@@ -67,7 +67,9 @@ uint64_t supervise_wall_ms(struct worker *w);
 void supervise_set_health(struct worker *w, struct vitals *v, noh_health health, uint64_t until_ms);
 void supervise_come_up(struct worker *w, struct cell *c, struct vitals *v);      /* it is not down any more */
 void supervise_count_restart(struct worker *w, struct vitals *v);
-bool supervise_count(struct worker *w, struct vitals *v, const noh_supervision *p, const char *reason);   /* a failure; true: too often */
+bool supervise_count(struct worker *w, struct cell *c, struct vitals *v, const noh_supervision *p, const char *reason);   /* a failure; true: too often */
+/* As an event; its reason is that of its last failure. kind: enum notice_kind. */
+void supervise_tell(struct worker *w, struct cell *c, const struct vitals *v, int kind, const char *from, const char *to);
 int  supervise_policy(struct worker *w, const struct vitals *v, uint32_t hops);  /* NOH_THEN_... */
 bool supervise_back_off(struct worker *w, struct cell *c, struct vitals *v, bool too_often, uint32_t hops);   /* false: given up */
 void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then);      /* whoever looks sees it so */

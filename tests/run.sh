@@ -264,7 +264,7 @@ serve_stage() {
 	local s
 	stage "the server, from outside"
 	: > "$tmp/skips"
-	for s in clients idle http api metrics trace full_disk; do
+	for s in clients idle http api metrics trace events full_disk; do
 		suite "tests/e2e/$s.sh" tests/e2e/$s.sh "$out/noh"
 		grep '^SKIP' "$log" >> "$tmp/skips"
 	done
