@@ -106,13 +106,23 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 	return false;
 }
 
+/* Its time is over; or the clock was set back between two runs, and it would take longer than it may. */
+static bool may_try_again(struct worker *w, const struct vitals *v, const struct type *t)
+{
+	uint64_t now = supervise_wall_ms(w);
+
+	return v->of.health == NOH_DEGRADED && (now >= v->of.until_ms || v->of.until_ms - now > t->sup.cap_ms);
+}
+
 bool supervise_admits(struct worker *w, struct cell *c)
 {
 	struct type *t = cell_type(w->fixed.sched, c);
 	struct vitals *v = vitals_if(c);
 
-	if (v && v->of.health == NOH_DEGRADED && supervise_wall_ms(w) >= v->of.until_ms)
+	if (v && may_try_again(w, v, t)) {
 		supervise_set_health(w, v, NOH_HEALTHY, 0);
+		supervise_note(w, c);
+	}
 	if (v && v->of.health == NOH_DOWN && !v->down)   /* when the box ended: that is over */
 		supervise_set_health(w, v, NOH_HEALTHY, 0);
 	if (v)
@@ -197,7 +207,6 @@ enum refused supervise_refuse(struct worker *w, struct cell *c, const struct msg
 }
 
 /* ── the system lane ── */
-
 
 /* The box stops: whoever is down goes as it is; its recorded messages wait in storage. */
 static void end(struct worker *w, struct cell *c)

@@ -244,6 +244,34 @@ static void too_many_failures_degrade_and_it_is_tried_again(void)
 	end(box);
 }
 
+static int count_unwell(void *user, const char *address, const noh_vitals *v)
+{
+	(void)address;
+	(void)v;
+	++*(int *)user;
+	return 0;
+}
+
+static void one_that_was_degraded_is_healthy_on_disk_when_it_is_again(void)
+{
+	char room[256];
+	const char *dir = light_dir(room, sizeof room);
+	noh_box *box = open_logged(dir, 2, TYPES(&breakers));
+	int unwell = 0;
+
+	fail_too_often(box, "w:one");
+	EXPECT_EQ(noh_quarantine_list(box, "w", SOON, count_unwell, &unwell), NOH_OK);
+	EXPECT_EQ(unwell, 1);
+	EXPECT(gets(box, "w:one", NOH_HEALTHY));
+	end(box);
+	box = open_logged(dir, 2, TYPES(&breakers));
+	EXPECT_EQ(vitals_of(box, "w:one").health, NOH_HEALTHY);
+	EXPECT_EQ(noh_quarantine_list(box, "w", SOON, count_unwell, &unwell), NOH_OK);
+	EXPECT_EQ(unwell, 1);
+	end(box);
+	remove_dir(dir);
+}
+
 static void one_that_was_stopped_stays_so_until_it_is_resumed(void)
 {
 	noh_box *box = BOX(1, &stopped);
@@ -489,6 +517,7 @@ TEST_MAIN(
 	TEST(a_box_stops_although_an_actor_is_down),
 	TEST(one_that_is_down_can_be_deactivated_by_force),
 	TEST(too_many_failures_degrade_and_it_is_tried_again, "SUP-04"),
+	TEST(one_that_was_degraded_is_healthy_on_disk_when_it_is_again, "SUP-04"),
 	TEST(one_that_was_stopped_stays_so_until_it_is_resumed, "SUP-06 SUP-07"),
 	TEST(quarantine_lasts_across_a_restart_of_the_box, "SUP-17"),
 	TEST(a_higher_revision_is_a_new_beginning, "SUP-07"),
