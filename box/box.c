@@ -139,6 +139,8 @@ int box_open(noh_box **out, const noh_options *options, const struct box_seams *
 	if (rc == NOH_OK && options && options->dir)
 		rc = box_disk_open(box, options);
 	box->sched.disk = storage(box->disk.store);
+	if (rc == NOH_OK)
+		rc = box_events_open(box, options ? options : &defaults);
 	if (rc != NOH_OK) {
 		noh_close(box);
 		return rc;
@@ -436,6 +438,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 		return error_set(NOH_ESTOPPED, "the box is not running");
 	box_net_stop(box);
 	store_seq_cst(&s->stopping, 1);
+	box_events_stop(box);
 	wait_for_ports(s);                       /* who came before the flag may finish */
 	if (!box->stepped && wait_quiet(s, until)) {
 		store_seq_cst(&s->stopping, 2);
@@ -476,6 +479,7 @@ void noh_close(noh_box *box)
 	box_disk_close(box);
 	store_close(box->store);
 	marks_close(&box->marks);
+	box_events_close(box);
 	mem_free(box->threads, 0);
 	mem_free(box->pulse, 0);
 	mem_free(box, sizeof *box);

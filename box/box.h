@@ -9,6 +9,7 @@
 #include "box/marks.h"
 #include "persist/crashes.h"
 #include "persist/datadir.h"
+#include "persist/eventlog.h"
 #include "persist/keeper.h"
 #include "persist/tail.h"
 #include "sched/sched.h"
@@ -52,6 +53,8 @@ struct noh_box {
 	struct type    *counter, *inventory;   /* of plain keys; NULL: not registered              */
 	struct marks    marks;
 	struct errands *errands;         /* NULL: it does not listen                               */
+	struct eventlog events;
+	atomic_u64      events_bytes, events_ms;     /* how many are kept, and how long            */
 	bool            no_uring;
 	pthread_t     *threads;          /* workers, then the watchdog */
 	uint32_t       thread_count;
@@ -92,6 +95,11 @@ int  box_register_clerk(noh_box *box);
 
 /* schedule.c - what is told from the image. Blocks until all that is durable now is folded: NOH_OK, NOH_ETIMEOUT. */
 int  box_fold_now(noh_box *box, uint32_t timeout_ms);
+
+/* events.c - the event log. */
+int  box_events_open(noh_box *box, const noh_options *o);    /* the disk is open, if there is one */
+void box_events_stop(noh_box *box);                          /* who waits for one is told so     */
+void box_events_close(noh_box *box);
 
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100

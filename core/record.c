@@ -1,5 +1,7 @@
 #include "core/record.h"
 
+#include "core/event.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -88,6 +90,7 @@ static size_t smallest_data(uint16_t kind)
 	case PART_DEAD:     return sizeof(struct part_dead);
 	case PART_HINT:     return 8;
 	case PART_UNDEAD:   return sizeof(struct part_undead);
+	case PART_EVENT:    return sizeof(struct part_event);
 	default:            return 0;
 	}
 }
@@ -109,6 +112,8 @@ bool part_data_fits(uint16_t kind, const void *data, size_t len)
 		return d.reason_len <= 4096 && sizeof d + record_pad(d.reason_len) <= len;
 	case PART_TIMERS:
 		return len % sizeof(struct part_timer) == 0;
+	case PART_EVENT:
+		return event_open(data, len, NULL);
 	default:
 		return true;
 	}
@@ -122,6 +127,7 @@ static bool key_fits(const struct part *p)
 	case PART_CONSUMED:
 	case PART_HINT:
 	case PART_UNDEAD:
+	case PART_EVENT:
 		return p->key_len == 0;
 	default:
 		return p->key_len >= 1 && p->key_len <= 255;

@@ -18,6 +18,7 @@
  * PART_DEAD     receiver     struct part_dead, then the body: a message set aside
  * PART_HINT     -            8 bytes, in images that stay in memory only: a wheel has a hint for then
  * PART_UNDEAD   -            struct part_undead: a message set aside that is no longer: sent again, or forgotten
+ * PART_EVENT    -            struct part_event and its texts (event.h); the record has RECORD_EVENTS
  *
  * Owns     nothing.   Threads  any.
  * Never    reads past what it was given: record_next and part_next check every length, so bytes from
@@ -32,11 +33,15 @@
 
 enum part_kind {
 	PART_STATE = 1, PART_TIMERS, PART_PUT, PART_DELETE, PART_CONSUMED, PART_EMITTED, PART_IDEM,
-	PART_DEAD, PART_HINT, PART_UNDEAD, PART_KINDS
+	PART_DEAD, PART_HINT, PART_UNDEAD,
+	PART_EVENT,
+	PART_KINDS
 };
 
 enum {
 	RECORD_GONE = 1,        /* the actor was erased: state, timers and entries; then its parts count */
+	RECORD_EVENTS = 2,      /* there are events among its parts                                   */
+	RECORD_NOTICE = 4,      /* there is nothing else: it is about no actor, and its seq means nothing */
 };
 
 struct record_head {
@@ -82,6 +87,14 @@ struct part_dead {
 };
 
 struct part_undead { uint64_t at_ms, number; };          /* its row in the image */
+
+struct part_event {
+	uint64_t at_ms, revision;
+	uint16_t actor_len, kind_len, from_len, to_len, reason_len;
+	uint16_t flags;         /* EVENT_...                                                  */
+	uint32_t len;           /* of the data behind the texts                               */
+};
+enum { EVENT_BY_BOX = 1 };
 
 struct part {                   /* as walked: pointers into the bytes */
 	uint16_t    kind, key_len;

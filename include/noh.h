@@ -80,7 +80,9 @@ enum {
 	NOH_EINUSE = -21,      /* another box has the data directory open                        */
 	NOH_EVERSION = -22,    /* stored by another version, and no migration leads here         */
 	NOH_EIDEM = -23,       /* the idempotency key was used with another message              */
-	NOH_EPOISON = -24      /* the message crashed the box again and again; it was set aside  */
+	NOH_EPOISON = -24,     /* the message crashed the box again and again; it was set aside  */
+
+	NOH_ETOOOLD = -27      /* events after this cursor are gone; the sentence names the oldest one there is */
 };
 
 NOH_API const char *noh_strerror(int code);   /* "mailbox full"; never NULL           */
@@ -134,7 +136,17 @@ typedef struct noh_options {
 	noh_log_fn  *log;             /* NULL: stderr, from NOH_WARN up                            */
 	void        *log_user;
 	noh_log_line_fn *log_line;    /* instead of log, if given; log_user is its user, too       */
+
+	uint64_t     events_bytes;    /* of the event log, then the oldest go; 0: 256 MiB; without a directory,
+					 where they are in memory: 16 MiB                          */
+	uint64_t     events_ms;       /* how long events are kept; 0: 7 days                       */
+	int          events_detail;   /* NOH_EVENTS_...; 0: NOH_EVENTS_DEFAULT                     */
 } noh_options;
+
+/* What the box itself tells as events (what actors tell themselves always is): failures, restarts, escalations, drops,
+ * dead letters, drain, changed settings, and the comings and goings of actors of supervised types; those of all
+ * types; nothing. */
+enum { NOH_EVENTS_DEFAULT, NOH_EVENTS_ALL, NOH_EVENTS_NONE };
 
 /* Make a box; no thread runs yet. With a data directory it locks it and reads what the last run left in the
  * journal, and may block for that. Returns NOH_OK, NOH_ENOMEM, NOH_EINVAL, NOH_ESYSTEM; with a directory
@@ -566,6 +578,67 @@ NOH_API int noh_schedule_list(noh_box *box, const char *type, const char *addres
  * NOH_END: it has none of this kind. Blocks at most timeout_ms. */
 NOH_API int noh_schedule_drop(noh_box *box, const char *address, uint32_t kind, uint32_t timeout_ms);
 
+/* ── events ──
+ *
+ * What happened, in order: what actors tell with noh_emit, and what the box tells of them (events_detail). A box with a
+ * data directory keeps them there; an event is shown when it is on disk, and never changes or goes again but for its
+ * age (events_bytes, events_ms: the oldest first). Without a directory they are in memory.
+ *
+ * seq counts 1, 2, 3 ... over the life of the directory, without gaps, the same after a crash. It is the cursor, too:
+ * the number of the last event that was read. Who keeps it with what he made of the events misses none, and none
+ * comes twice. docs/events.md has the kinds and their fields. */
+typedef struct noh_event {
+	uint64_t    seq;
+	uint64_t    at_ms;        /* since 1970                                             */
+	const char *actor;        /* address; or a type's name: of all its actors; "": the box */
+	const char *kind;         /* "restarted"; or an actor's own                         */
+	const char *from, *to;    /* states before and after; "": none                      */
+	const char *reason;       /* for people                                             */
+	uint64_t    revision;     /* of what is desired; 0: none                            */
+	const void *data;         /* an actor's own; of the box: a JSON object, or nothing  */
+	size_t      len;
+	bool        by_box;       /* the box tells it, not an actor                         */
+} noh_event;
+
+#define NOH_EVENT_KIND 63         /* bytes of a kind, and of from and to; without NUL       */
+#define NOH_EVENT_REASON 511
+#define NOH_EVENT_DATA 16384
+
+/* NULL or zero: any. All that are given must fit. */
+typedef struct noh_events_filter {
+	const char *actor;        /* this address                                           */
+	const char *type;         /* actors of this type, and events of the type itself     */
+	const char *kind;
+	uint64_t    since_ms;     /* not before                                             */
+} noh_events_filter;
+typedef int noh_event_fn(void *user, const noh_event *event);
+
+/* Events behind *cursor, the oldest first; *cursor 0: from the oldest there is. each() gets those that fit (filter may be
+ * NULL), at most limit of them (0: 100), valid until it returns; anything but 0 ends it behind that event. A call
+ * looks at some ten thousand events at most, whether they fit or not. *cursor is moved behind what was looked at.
+ * NOH_OK: there may be more; NOH_END: this was all there is now (noh_events_wait). NOH_ETOOOLD: those behind the cursor
+ * are gone already: nothing was told; begin with the one the sentence names, or with 0, and know that some are missing.
+ * NOH_EINVAL: a cursor above the newest event (of another directory?). NOH_ENOMEM, NOH_ECORRUPT, NOH_ESTOPPED.
+ * Does not block, but reads memory the image is mapped to. Threads: any. */
+NOH_API int noh_events_read(noh_box *box, uint64_t *cursor, const noh_events_filter *filter, uint32_t limit,
+			    noh_event_fn *each, void *user);
+
+/* Block until there is an event behind cursor. NOH_OK, NOH_ETIMEOUT, NOH_ESTOPPED (also when the box stops), NOH_EINTURN. */
+NOH_API int noh_events_wait(noh_box *box, uint64_t cursor, uint32_t timeout_ms);
+
+/* The oldest and the newest that can be read. Both 0: there never was one. oldest above newest: all have gone. */
+NOH_API int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest);
+
+/* The last events of one actor, at most n (0: 10; at most 1000), the oldest of them first. Looks at the last 65 536
+ * events of the box. Results as noh_events_read. */
+NOH_API int noh_events_last(noh_box *box, const char *address, uint32_t n, noh_event_fn *each, void *user);
+
+/* Change these options while it runs; zero means what it means there. Threads: any, one at a time. */
+NOH_API int noh_set_events(noh_box *box, uint64_t events_bytes, uint64_t events_ms, int events_detail);
+
+/* Tell that a setting has changed, as an event of the box: what, from which value to which. */
+NOH_API int noh_tell_config(noh_box *box, const char *what, const char *from, const char *to);
+
 /* ── 5 inside a turn ─────────────────────────────────────────────────────────────────────────*/
 NOH_API noh_box    *noh_turn_box(noh_turn *turn);
 NOH_API noh_actor   noh_self(noh_turn *turn);
@@ -699,6 +772,20 @@ typedef struct noh_trace_context {
 	char tracestate[513];
 } noh_trace_context;
 NOH_API bool noh_trace(noh_turn *turn, noh_trace_context *trace);
+
+/* Tell an event, as part of this turn: it is in the log if the turn takes effect, and only then; of a durable type they are
+ * on disk together (P4). kind: 1 to NOH_EVENT_KIND printable ASCII bytes without spaces; the texts may be NULL. At most 256
+ * a turn. NOH_OK, NOH_EINVAL, NOH_ETOOBIG (it says what), NOH_ENOMEM, NOH_EREADONLY; of a type that is volatile also NOH_ENOSPC:
+ * too many of them wait for a full disk. */
+typedef struct noh_emit_options {
+	const char *kind;
+	const char *from, *to;
+	const char *reason;
+	uint64_t    revision;
+	const void *data;
+	size_t      len;
+} noh_emit_options;
+NOH_API int noh_emit(noh_turn *turn, const noh_emit_options *event);
 
 /* ── 6 numbers ───────────────────────────────────────────────────────────────────────────────
  * Counters only grow. They are exact once the box is quiet, and close while it runs. */

@@ -151,6 +151,8 @@ enum {
 	TURN_TOPICS = 32768,               /* it publishes, or changes what it listens to   */
 	TURN_TRACED = 65536,               /* trace is filled in (trace.h)                  */
 	TURN_UNDEAD = 1 << 20,             /* undead is filled in                           */
+	TURN_EVENTS = 1 << 24,             /* events is filled in (notice.h)                */
+	TURN_EVENTS_KEPT = 1 << 25,        /* and they are in its record                    */
 };
 
 struct noh_turn {
@@ -185,6 +187,8 @@ struct noh_turn {
 	const struct trace_tail *trace;    /* of the first of its messages that has one            */
 	uint64_t        trace_began_ns;    /* when the hook was called, if that is kept            */
 	struct part_undead undead;         /* the message set aside that this turn takes from there */
+	struct event_node *events, **events_end;    /* what it tells, in order; one is freed with its turn */
+	uint32_t        event_count;
 	void           *key_part;          /* what a retry of a keyed message will be told; NULL   */
 	size_t          key_part_len;
 	struct letters  letters;
@@ -320,6 +324,19 @@ struct sched_journal {
 	void     (*give)(void *arg);
 };
 
+/* Events on their way to the log (notice.h): in the order pushed once somebody holds them. */
+struct event_node;
+struct sched_events {
+	void      *arg;
+	void     (*keep)(void *arg, const void *event, size_t len);  /* into the log; one at a time */
+	void     (*shown)(void *arg);                  /* those kept so far may be read             */
+	atomic_u32 detail;                             /* NOH_EVENTS_...                            */
+	atomic_u64 told, lost;                         /* by the box and by actors; for want of memory or room */
+	alignas(CACHE_LINE) atomic_ptr pushed;         /* newest first                              */
+	atomic_u64 bytes;                              /* of all that wait                          */
+	atomic_u32 held;                               /* by whoever passes them on                 */
+};
+
 /* The network, on the workers: box/ connects it. arg NULL: there is none. */
 struct port;
 struct sched_net {
@@ -362,6 +379,7 @@ struct sched {
 	struct sched_storage disk;             /* of durable types                                 */
 	struct sched_journal journal;
 	struct sched_net     net;
+	struct sched_events  events;
 	struct note         *notes;            /* one per worker; NULL: none are taken             */
 	struct crash_list   *crashes;          /* of earlier runs; NULL: none                      */
 	uint64_t             wall_offset_ms;   /* wall-clock time minus the box's, at the start    */

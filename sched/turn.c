@@ -13,6 +13,7 @@
 #include "sched/durable.h"
 #include "sched/events.h"
 #include "sched/newborn.h"
+#include "sched/notice.h"
 #include "sched/trace.h"
 
 #include <stdarg.h>
@@ -356,6 +357,8 @@ void turn_commit_rest(struct worker *w)
 	}
 	if (t->so_far.flags & TURN_TOPICS)
 		events_commit(w);
+	if (t->so_far.flags & TURN_EVENTS)
+		notice_commit(w);
 	if (t->so_far.flags & TURN_TRACED)
 		trace_commit(w);
 }
@@ -370,6 +373,8 @@ void turn_undo(struct worker *w)
 		newborn_forget(w);
 	if (t->so_far.flags & TURN_TOPICS)
 		events_undo(w);
+	if (t->so_far.flags & TURN_EVENTS)
+		notice_undo(w);
 	for (uint32_t i = 0; i < t->fx->count; i++) {
 		struct effect *e = &t->fx->list[i];
 

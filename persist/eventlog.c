@@ -1,0 +1,283 @@
+/* persist/eventlog.c - ordering.  The appender writes events behind the end of the newest chunk, which nobody reads;
+ * eventlog_show publishes them: newest is stored with release (A) and loaded with acquire (B) before anything up to
+ * it is read. Chunks come and go under the lock. Waiting is store-then-look on both sides, seq_cst, as in journal.c.
+ */
+#include "persist/eventlog.h"
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/futex.h"
+#include "core/mem.h"
+
+#include <string.h>
+
+#define CHUNK ((size_t)64 << 10)
+
+struct eventlog_chunk {
+	struct eventlog_chunk *next;
+	uint64_t first;
+	uint64_t last_ms;                /* when its last event was told                                */
+	uint32_t readers;                /* this and the next: guarded by the lock                      */
+	bool     dropped;
+	size_t   used, room;             /* used: the appender's                                        */
+	_Alignas(8) uint8_t bytes[];     /* length 8, event padded to 8                                 */
+};
+
+static size_t chunk_bytes(const struct eventlog_chunk *c)
+{
+	return sizeof *c + c->room;
+}
+
+static void chunk_free(struct eventlog *l, struct eventlog_chunk *c)
+{
+	sub_relaxed(&l->shown.bytes, chunk_bytes(c));
+	mem_free(c, chunk_bytes(c));
+}
+
+void eventlog_open(struct eventlog *l, uint64_t newest)
+{
+	pthread_mutex_init(&l->lock, NULL);
+	eventlog_begin(l, newest);
+}
+
+void eventlog_begin(struct eventlog *l, uint64_t newest)
+{
+	store_relaxed(&l->shown.appended, newest);
+	store_relaxed(&l->shown.newest, newest);
+}
+
+void eventlog_close(struct eventlog *l)
+{
+	while (l->oldest_chunk) {
+		struct eventlog_chunk *c = l->oldest_chunk;
+
+		l->oldest_chunk = c->next;
+		chunk_free(l, c);
+	}
+	l->newest_chunk = NULL;
+	pthread_mutex_destroy(&l->lock);
+}
+
+/* ── appending ── */
+
+/* Holding the lock. */
+static void drop_oldest(struct eventlog *l)
+{
+	struct eventlog_chunk *c = l->oldest_chunk;
+
+	l->oldest_chunk = c->next;
+	if (!l->oldest_chunk)
+		l->newest_chunk = NULL;
+	c->dropped = true;
+	if (c->readers == 0)
+		chunk_free(l, c);
+}
+
+static void drop_all(struct eventlog *l)
+{
+	pthread_mutex_lock(&l->lock);
+	while (l->oldest_chunk)
+		drop_oldest(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static struct eventlog_chunk *new_chunk(struct eventlog *l, size_t need)
+{
+	size_t room = need > CHUNK ? need : CHUNK;
+	struct eventlog_chunk *c = mem_alloc(sizeof *c + room);
+
+	if (!c)
+		return NULL;
+	*c = (struct eventlog_chunk){ .first = load_relaxed(&l->shown.appended) + 1, .room = room };
+	add_relaxed(&l->shown.bytes, chunk_bytes(c));
+	pthread_mutex_lock(&l->lock);
+	if (l->newest_chunk)
+		l->newest_chunk->next = c;
+	else
+		l->oldest_chunk = c;
+	l->newest_chunk = c;
+	pthread_mutex_unlock(&l->lock);
+	return c;
+}
+
+bool eventlog_append(struct eventlog *l, const void *event, size_t len)
+{
+	size_t need = 8 + record_pad(len);
+	struct eventlog_chunk *c = l->newest_chunk;
+	struct part_event head;
+	uint64_t size = len;
+
+	if (!c || c->room - c->used < need)
+		c = new_chunk(l, need);
+	if (c) {
+		memcpy(&head, event, sizeof head);
+		memcpy(c->bytes + c->used, &size, sizeof size);
+		memcpy(c->bytes + c->used + 8, event, len);
+		c->used += need;
+		c->last_ms = head.at_ms;
+	} else {
+		drop_all(l);
+	}
+	store_relaxed(&l->shown.appended, load_relaxed(&l->shown.appended) + 1);
+	return c != NULL;
+}
+
+void eventlog_show(struct eventlog *l, uint64_t newest)
+{
+	if (newest == load_relaxed(&l->shown.newest))
+		return;
+	store_seq_cst(&l->shown.newest, newest);                                 /* A */
+	add_seq_cst(&l->shown.event, 1);
+	if (load_seq_cst(&l->waiters))
+		futex_wake_all(&l->shown.event);
+	if (l->fixed.on_more && load_seq_cst(&l->listeners))
+		l->fixed.on_more(l->fixed.arg);
+}
+
+/* ── reading ── */
+
+uint64_t eventlog_newest(struct eventlog *l)
+{
+	return load_acquire(&l->shown.newest);                                   /* B */
+}
+
+uint64_t eventlog_bytes(struct eventlog *l)
+{
+	return load_relaxed(&l->shown.bytes);
+}
+
+uint64_t eventlog_oldest(struct eventlog *l)
+{
+	uint64_t newest = eventlog_newest(l), first;
+
+	pthread_mutex_lock(&l->lock);
+	first = l->oldest_chunk ? l->oldest_chunk->first : UINT64_MAX;
+	pthread_mutex_unlock(&l->lock);
+	return first <= newest ? first : newest + 1;
+}
+
+/* The chunk with this number, held; *last: the last one that may be read in it. */
+static struct eventlog_chunk *hold(struct eventlog *l, uint64_t seq, uint64_t *last)
+{
+	uint64_t newest = eventlog_newest(l);
+	struct eventlog_chunk *c;
+
+	pthread_mutex_lock(&l->lock);
+	c = l->oldest_chunk;
+	if (c && seq < c->first)
+		c = NULL;
+	while (c && c->next && c->next->first <= seq)
+		c = c->next;
+	if (c) {
+		c->readers++;
+		*last = c->next && c->next->first - 1 < newest ? c->next->first - 1 : newest;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return c;
+}
+
+static void let_go(struct eventlog *l, struct eventlog_chunk *c)
+{
+	pthread_mutex_lock(&l->lock);
+	if (--c->readers == 0 && c->dropped)
+		chunk_free(l, c);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static int read_chunk(const struct eventlog_chunk *c, uint64_t first, uint64_t last, eventlog_fn *each, void *arg)
+{
+	const uint8_t *at = c->bytes;
+	int rc = 0;
+
+	for (uint64_t seq = c->first; rc == 0 && seq <= last; seq++) {
+		uint64_t len;
+
+		memcpy(&len, at, sizeof len);
+		if (seq >= first)
+			rc = each(arg, seq, at + 8, (size_t)len);
+		at += 8 + record_pad((size_t)len);
+	}
+	return rc;
+}
+
+int eventlog_read(struct eventlog *l, uint64_t first, eventlog_fn *each, void *arg)
+{
+	int rc = 0;
+
+	while (rc == 0 && first <= eventlog_newest(l)) {
+		uint64_t last;
+		struct eventlog_chunk *c = hold(l, first, &last);
+
+		if (!c)
+			return NOH_ETOOOLD;
+		rc = read_chunk(c, first, last, each, arg);
+		let_go(l, c);
+		first = last + 1;
+	}
+	return rc;
+}
+
+int eventlog_wait(struct eventlog *l, uint64_t cursor, uint64_t timeout_ns)
+{
+	struct clock clock;
+	int rc = NOH_OK;
+
+	clock_real(&clock);
+	uint64_t now = clock_now_ns(&clock);
+	uint64_t until = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
+
+	add_seq_cst(&l->waiters, 1);
+	for (;;) {
+		uint32_t event = load_seq_cst(&l->shown.event);
+
+		if (load_seq_cst(&l->shown.newest) > cursor)
+			break;
+		if (load_seq_cst(&l->stopped))
+			rc = error_set(NOH_ESTOPPED, "the box is not running");
+		else if (now >= until)
+			rc = error_set(NOH_ETIMEOUT, "no event in time");
+		if (rc != NOH_OK)
+			break;
+		futex_wait(&l->shown.event, event, until - now);
+		now = clock_now_ns(&clock);
+	}
+	sub_relaxed(&l->waiters, 1);
+	return rc;
+}
+
+void eventlog_stop(struct eventlog *l)
+{
+	store_seq_cst(&l->stopped, 1);
+	add_seq_cst(&l->shown.event, 1);
+	futex_wake_all(&l->shown.event);
+}
+
+/* ── the old end ── */
+
+/* Holding the lock. The newest chunk is being written to. */
+static uint64_t last_of(const struct eventlog_chunk *c)
+{
+	return c->next ? c->next->first - 1 : UINT64_MAX;
+}
+
+void eventlog_drop(struct eventlog *l, uint64_t upto)
+{
+	pthread_mutex_lock(&l->lock);
+	while (l->oldest_chunk && last_of(l->oldest_chunk) <= upto)
+		drop_oldest(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
+uint64_t eventlog_trim(struct eventlog *l, uint64_t bytes, uint64_t before_ms)
+{
+	uint64_t gone = 0;
+
+	pthread_mutex_lock(&l->lock);
+	while (l->oldest_chunk && l->oldest_chunk->next &&
+	       (load_relaxed(&l->shown.bytes) > bytes || l->oldest_chunk->last_ms < before_ms)) {
+		gone += last_of(l->oldest_chunk) - l->oldest_chunk->first + 1;
+		drop_oldest(l);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return gone;
+}
