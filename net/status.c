@@ -25,6 +25,10 @@ static const struct status rows[] = {
 	{ NOH_EVERSION, "VERSION", 500, "version", "the actor was stored by another version, and no migration leads here" },
 	{ NOH_EIDEM, "IDEMCONFLICT", 422, "idempotency_conflict", "the idempotency key was used with another message" },
 	{ NOH_EPOISON, "QUARANTINED", 422, "quarantined", "the message crashed the server again and again; it was set aside" },
+	{ NOH_EQUARANTINED, "QUARANTINED", 503, "actor_quarantined", "the actor failed too often and takes no messages: noh quarantine "
+								     "list says why, noh quarantine resume lets it go on" },
+	{ NOH_EDEGRADED, "DEGRADED", 503, "degraded", "the actor failed too often and takes no messages now: try again later; noh "
+						      "describe says why" },
 	{ NOH_EINVAL, "ERR", 422, "invalid", "an argument makes no sense; idempotency keys need a server with a data "
 					    "directory" },
 };
