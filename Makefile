@@ -143,6 +143,7 @@ install: all lib
 	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
 	install -D -m644 include/noh_actors.h $(DESTDIR)$(PREFIX)/include/noh_actors.h
 	install -D -m644 include/noh_json.h $(DESTDIR)$(PREFIX)/include/noh_json.h
+	install -D -m644 include/noh_reconcile.h $(DESTDIR)$(PREFIX)/include/noh_reconcile.h
 	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(LIBDIR)/libnoh.a
 	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libnoh.so.$(VERSION)
 	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libnoh.so.0
