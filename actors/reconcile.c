@@ -131,6 +131,7 @@ static int observed(noh_turn *turn, const noh_msg *msg)
 	const struct kit *before = noh_look(turn);
 	uint64_t sequence;
 	noh_reconcile now;
+	uint8_t changed;
 	struct kit *k;
 	int rc;
 
@@ -143,27 +144,26 @@ static int observed(noh_turn *turn, const noh_msg *msg)
 		return reply(turn, before, NOH_RECONCILE_STALE);
 	reconcile_show(turn, &now);
 	k = now.kit;
-	k->sequence = sequence;
+	if (sequence)
+		k->sequence = sequence;
+	changed = k->changed;
 	k->changed = 0;
 	rc = noh_reconcile_observe(&now, (const uint8_t *)msg->body + sizeof sequence, msg->len - sizeof sequence);
-	if (rc == NOH_OK && k->changed && may_pass(k))
+	if (rc != NOH_OK || !k->changed)
+		k->changed = changed;
+	else if (may_pass(k))
 		rc = reconcile_begin(turn, &now, false);
-	else if (rc == NOH_OK && k->changed && (k->phase == NOH_PHASE_RETRYING || k->phase == NOH_PHASE_FAILED))
+	else if (k->phase == NOH_PHASE_RETRYING || k->phase == NOH_PHASE_FAILED)
 		rc = reconcile_look(turn, &now);
 	return close_with(turn, &now, rc);
 }
 
 /* ── stop, drain, retry ── */
 
-/* Text from outside, for people: cut, and without what a terminal would obey. */
 static const char *reason_of(const uint8_t *text, size_t len, char *to, size_t room, const char *otherwise)
 {
-	size_t n = len < room - 1 ? len : room - 1;
-
-	for (size_t i = 0; i < n; i++)
-		to[i] = text[i] < 0x20 || text[i] >= 0x7f ? '?' : (char)text[i];
-	to[n] = 0;
-	return n ? to : otherwise;
+	clean_text(to, room, text, len);
+	return len ? to : otherwise;
 }
 
 static int give_goal(noh_turn *turn, noh_reconcile *now, uint32_t goal, const char *reason)

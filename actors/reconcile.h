@@ -69,6 +69,16 @@ static inline uint32_t observed_room(const noh_reconciler *how)
 	return (observed_max(how) + 7u) & ~7u;
 }
 
+/* Text from outside, for people: without what a terminal would obey, cut to room, with a NUL. */
+static inline void clean_text(char *to, size_t room, const uint8_t *text, size_t len)
+{
+	size_t n = len < room - 1 ? len : room - 1;
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = text[i] < 0x20 || text[i] == 0x7f ? '?' : (char)text[i];
+	to[n] = 0;
+}
+
 /* It looks after its thing: nothing has failed, and it has not stopped. */
 static inline bool at_work(const struct kit *k)
 {

@@ -35,19 +35,12 @@ noh_phase reconcile_working(const struct kit *k)
 /* What the callback said, or the answer's own words, or at least the code. */
 static void say_why(noh_reconcile *now, int rc, const noh_msg *answer)
 {
-	const uint8_t *text = answer ? answer->body : NULL;
-	size_t n = answer && answer->status != NOH_OK ? answer->len : 0;
-
 	if (now->error[0])
 		return;
-	if (n == 0) {
+	if (answer && answer->status != NOH_OK && answer->len)
+		clean_text(now->error, sizeof now->error, answer->body, answer->len);
+	else
 		(void)noh_reconcile_fail(now, "%s", noh_strerror(rc));
-		return;
-	}
-	n = n < sizeof now->error - 1 ? n : sizeof now->error - 1;
-	for (size_t i = 0; i < n; i++)
-		now->error[i] = text[i] < 0x20 || text[i] >= 0x7f ? '?' : (char)text[i];
-	now->error[n] = 0;
 }
 
 static int failed(noh_turn *turn, noh_reconcile *now, const noh_action *action, int code, const noh_msg *answer)

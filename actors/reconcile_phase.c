@@ -1,6 +1,8 @@
 /* actors/reconcile_phase.c - where a reconciler is: phases and their events, who waits for them, and its timer. */
 #include "actors/reconcile.h"
 
+#include <stdio.h>
+
 #define TICK_MS 30000u
 #define YEAR_MS (UINT64_C(365) * 24 * 3600 * 1000)
 
@@ -124,8 +126,10 @@ int reconcile_wait(noh_turn *turn, noh_reconcile *now, const noh_msg *msg, uint6
 int reconcile_event(noh_turn *turn, noh_reconcile *now, const char *kind, const char *to, const char *reason)
 {
 	const struct kit *k = now->kit;
+	char room[NOH_EVENT_KIND + 1];
 
-	return noh_emit(turn, &(noh_emit_options){ .kind = kind, .from = noh_phase_name((noh_phase)k->phase), .to = to,
+	(void)snprintf(room, sizeof room, "%s", to);     /* an action's name may be longer */
+	return noh_emit(turn, &(noh_emit_options){ .kind = kind, .from = noh_phase_name((noh_phase)k->phase), .to = room,
 						   .reason = reason, .revision = k->revision });
 }
 
@@ -179,7 +183,7 @@ int reconcile_close(noh_turn *turn, noh_reconcile *now)
 	uint64_t due;
 	int rc;
 
-	if (!at_work(k) || how->tick_ms == NOH_NEVER)
+	if (!at_work(k) || how->tick_ms == NOH_NEVER || (k->phase == NOH_PHASE_ACTIVE && !how->observe))
 		k->due_tick = 0;
 	else if (k->due_tick <= noh_wall_ms(turn))
 		k->due_tick = next_tick(turn, k, how->tick_ms ? how->tick_ms : TICK_MS);

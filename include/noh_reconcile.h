@@ -149,7 +149,8 @@ typedef struct noh_reconciler {
 	uint32_t    observed_max;      /* bytes of a snapshot; 0: 256                              */
 	uint32_t    own_size;          /* bytes of your own, in the state: now->own                */
 	uint32_t    settle_ms;         /* 0: 120; NOH_RECONCILE_AT_ONCE                            */
-	uint32_t    tick_ms;           /* 0: 30 000, give or take a quarter; NOH_NEVER: no ticks   */
+	uint32_t    tick_ms;           /* 0: 30 000, give or take a quarter; NOH_NEVER: no ticks. None either while
+					  it is active and there is no observe(): it would see nothing new */
 	uint32_t    action_ms;         /* 0: 30 000                                                */
 	noh_backoff backoff;
 	bool        forget;            /* once stopped nothing of it is kept: a lower revision would be as good as new */
@@ -176,7 +177,8 @@ typedef struct noh_reconciler {
 } noh_reconciler;
 
 /* An actor type made of it, to be registered: set what else a noh_type has (supervision, limits, mailbox ...) before
- * that, but leave the hooks, kinds, user and state_size. `how` is kept, not copied. Without diff or apply it is a
+ * that, but leave the hooks, kinds, user and state_size. Supervised, it is best NOH_TRANSIENT: one that was stopped has
+ * stopped. Keys of the key-value part that begin with a zero byte are the kit's. `how` is kept, not copied. Without diff or apply it is a
  * type without on_message, and noh_register refuses it. Its schema is made of the three sizes and of the kit's own
  * layout: who changes one of them raises type.version, and migrates (noh_reconcile_migrate). */
 NOH_API noh_type noh_reconcile_type(const noh_reconciler *how);

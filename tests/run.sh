@@ -206,13 +206,12 @@ install_stage() {
 		check "libraries of libnoh.so are found" resolves "$lib/libnoh.so"
 		mkdir -p "$tmp/examples"
 		check "make -C examples" make -C examples OUT="$tmp/examples"
-		for e in counter ask timer json zoo; do
+		for e in counter ask timer json; do
 			check "examples/$e" "$tmp/examples/$e"
 		done
 		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/durable, again" "$tmp/examples/durable" "$tmp/durable-data"
-		check "examples/node" "$tmp/examples/node_agent" "$tmp/node-data"
-		check "examples/node, by other chances" "$tmp/examples/node_agent" "$tmp/node-data-2" "$RANDOM"
+		suite "tests/e2e/examples.sh" tests/e2e/examples.sh "$tmp/examples"
 		check "examples/counter, static" static_example
 		has redis-cli && suite "README.md, literally" tests/e2e/readme.sh "$tmp/prefix"
 		has g++ && check "noh.h and its sisters in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h include/noh_json.h include/noh_reconcile.h
