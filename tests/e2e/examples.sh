@@ -51,20 +51,28 @@ node_tree() {
 		below observability_supervisor log_tail metrics_scrape
 }
 
+given_up() {
+	has 'so it is: +degraded' 'so it is: +stopped' 'so it is: +quarantined' 'so it is: +awaiting' &&
+		has 'somebody says: resume' 'a higher revision comes'
+}
+phases() {
+	has 'instance:web +reconcile.phase +converging > active' 'instance:api +reconcile.phase +active > draining' \
+		'instance:db +reconcile.phase +stopping > stopped'
+}
+tried_again() { has 'reconcile.failed .*device is busy' 'reconcile.phase +retrying > converging'; }
+one_by_one() { has 'wireguard:wg0 +reconcile.action +converging > remove peer' 'wireguard:wg0 +reconcile.action +converging > add peer'; }
+
 shows "every policy of supervision does in the zoo what it says" runs "$programs/zoo"   # SUP-01 SUP-02 SUP-03 SUP-18
-shows "who failed too often is degraded, stopped, quarantined, or awaits a revision, and comes back" \
-	has 'so it is: +degraded' 'so it is: +stopped' 'so it is: +quarantined' 'so it is: +awaiting' 'somebody says: resume' \
-	'a higher revision comes'   # SUP-04 SUP-05 SUP-06 SUP-07
+shows "who failed too often is degraded, stopped or quarantined, or awaits a revision, and comes back" given_up   # SUP-04 SUP-05 SUP-06 SUP-07
 shows "the events of the zoo tell who failed and was restarted" has 'cat:b +failed .*bit its keeper' 'cat:b +restarted'   # EV-02
 
 shows "a node agent converges while three of ten calls to its devices fail" runs "$programs/node_agent" "$tmp/node"   # EX-12 UC-16 RC-10
 shows "its supervision tree is printed as it was designed" node_tree   # SUP-10 SUP-11
-shows "at most one pull per digest, whose waiters share the result" has 'All is as desired' 'image_pull:sha-aaa .*pull'   # SUP-14
-shows "instances go through their phases by events" has 'instance:web +reconcile.phase +converging > active' \
-	'instance:api +reconcile.phase +active > draining' 'instance:db +reconcile.phase +stopping > stopped'   # RC-04 RC-05
-shows "failed calls are told, and tried again" has 'reconcile.failed .*device is busy' 'reconcile.phase +retrying > converging'   # SUP-09
-shows "peers are changed one by one, and no more than needed" has 'wireguard:wg0 +reconcile.action +converging > (add|remove) peer'   # RC-06 RC-02
-shows "a stream reads on from its durable cursor" has 'Act 3' 'revision 22 of 22'   # SUP-13 SUP-15
+shows "at most one pull per digest, and all who wait share its result" has 'All is as desired' 'image_pull:sha-aaa .*pull'   # SUP-14
+shows "instances go through their phases, and each is an event" phases   # RC-04 RC-05
+shows "failed calls are told, and tried again" tried_again   # SUP-09
+shows "peers are changed one by one, and no more than needed" one_by_one   # RC-06 RC-02
+shows "what comes after a restart is read from the durable cursor" has 'Act 3' 'revision 22 of 22'   # SUP-13 SUP-15
 seed=$RANDOM
 shows "by other chances, too: seed $seed" runs "$programs/node_agent" "$tmp/other" "$seed"
 echo "$passed passed, $failed failed"
