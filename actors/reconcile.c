@@ -76,7 +76,7 @@ static int adopt(noh_turn *turn, noh_reconcile *now, uint64_t revision, const ui
 	struct kit *k = now->kit;
 	uint8_t *to = spec_of(how, k);
 	bool settling = k->goal == NOH_GOAL_RUN && k->phase == NOH_PHASE_CONVERGING && k->due_pass != 0;
-	char reason[40];
+	char reason[48];
 	int rc;
 
 	if (len)
