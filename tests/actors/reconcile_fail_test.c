@@ -270,11 +270,29 @@ static void an_action_under_way_at_a_restart_is_done_again(void)
 	EXPECT_EQ(world.applied, 1);
 	world.hold = false;
 	kit_restart(&app_type, 0);
-	kit_pass_ms(31000);                              /* at the latest its deadline wakes it */
-	kit_pass_ms(1000);
+	EXPECT_EQ(state().action, NOH_ACTION_NONE);      /* whoever wakes it has it know that */
+	kit_pass_ms(1);
 	EXPECT_EQ(world.applied, 2);
 	EXPECT_EQ(world.is.copies, 3);
 	EXPECT_EQ(state().applied, 1);
+	kit_end();
+}
+
+static void its_deadline_wakes_it_if_nobody_else_does(void)
+{
+	begin_plain();
+	app.tick_ms = NOH_NEVER;
+	open_app(true);
+	world.how = BY_ASKING;
+	world.hold = true;
+	EXPECT_EQ(want(1, 3), NOH_RECONCILE_OK);
+	kit_pass_ms(SETTLED);
+	world.hold = false;
+	kit_restart(&app_type, 0);
+	kit_pass_ms(30000);
+	kit_pass_ms(200);
+	EXPECT_EQ(world.applied, 2);
+	EXPECT_EQ(world.is.copies, 3);
 	kit_end();
 }
 
@@ -411,6 +429,7 @@ TEST_MAIN(
 	TEST(the_last_applied_revision_survives_a_restart, "SUP-15"),
 	TEST(a_burst_that_settles_survives_a_restart, "SUP-15 MB-08"),
 	TEST(an_action_under_way_at_a_restart_is_done_again, "SUP-15 RC-03"),
+	TEST(its_deadline_wakes_it_if_nobody_else_does, "SUP-15"),
 	TEST(failures_in_a_row_are_counted_across_a_restart, "SUP-15"),
 	TEST(a_type_whose_sizes_have_changed_migrates),
 	TEST(a_diff_that_fails_is_a_failed_turn),

@@ -188,6 +188,22 @@ static void too_many_that_wait_are_refused(void)
 	kit_end();
 }
 
+static void who_waited_before_a_restart_is_forgotten(void)
+{
+	begin(true);
+	for (int i = 0; i < NOH_RECONCILE_WAITERS; i++)
+		wait_for(1);
+	kit_restart(&app_type, 0);
+	memset(&waited, 0, sizeof waited);               /* all have been told that the box stops */
+	wait_for(1);
+	EXPECT_EQ(waited.count, 0);                      /* there is room again */
+	EXPECT_EQ(want(1, 3), NOH_RECONCILE_OK);
+	kit_pass_ms(SETTLED);
+	EXPECT_EQ(waited.count, 1);
+	EXPECT_EQ(waited.status[0], NOH_OK);
+	kit_end();
+}
+
 TEST_MAIN(
 	TEST(stopped_it_is_gone_and_only_a_higher_revision_brings_it_back, "RC-05 SUP-07"),
 	TEST(what_never_ran_stops_at_once),
@@ -197,4 +213,5 @@ TEST_MAIN(
 	TEST(a_higher_revision_ends_a_drain),
 	TEST(whoever_waits_is_told_when_it_is_applied),
 	TEST(whoever_waits_for_what_stops_is_told_that),
-	TEST(too_many_that_wait_are_refused))
+	TEST(too_many_that_wait_are_refused),
+	TEST(who_waited_before_a_restart_is_forgotten))

@@ -44,30 +44,35 @@ static void of_changes_that_wait_only_the_highest_is_handled(void)
 	kit_end();
 }
 
-/* The burst begins while an action is under way, which ends in the middle of it. */
+/* The burst begins while an action is under way, which ends in the middle of it: well, badly, or not at all. */
 static void a_burst_during_an_action_is_one_more_pass(void)
 {
-	begin(false);
-	world.how = BY_ASKING;
-	world.hold = true;
-	EXPECT_EQ(want(1, 1), NOH_RECONCILE_OK);
-	kit_pass_ms(SETTLED);
-	EXPECT_EQ(world.applied, 1);
-	for (int i = 2; i <= 21; i++) {
-		EXPECT_EQ(want((uint64_t)i, i), NOH_RECONCILE_OK);
-		kit_pass_ms(5);
-		if (i == 10) {
-			world.hold = false;      /* the answer was lost; the deadline finds that out later */
-			EXPECT_EQ(world.applied, 1);
+	enum { WELL, BADLY, NOT };
+
+	for (int end = WELL; end <= NOT; end++) {
+		struct seen seen = { 1, 0 };
+
+		begin_plain();
+		world.how = OUTSIDE;
+		app.action_ms = 10000;
+		open_app(false);
+		EXPECT_EQ(want(1, 1), NOH_RECONCILE_OK);
+		kit_pass_ms(SETTLED);
+		EXPECT_EQ(world.applied, 1);
+		for (int i = 2; i <= 21; i++) {
+			EXPECT_EQ(want((uint64_t)i, i), NOH_RECONCILE_OK);
+			if (i == 4 && end != NOT)
+				EXPECT_EQ(noh_reconcile_finish(k.box, "app:a", world.number, end == WELL ? NOH_OK : NOH_EFAILED,
+							       &seen, end == WELL ? sizeof seen : 0), NOH_OK);
+			kit_pass_ms(5);
+			EXPECT_EQ(world.applied, 1);     /* one action under way at most, and none in the burst */
 		}
+		kit_pass_ms(end == NOT ? 10000 : SETTLED);
+		kit_pass_ms(end == NOT ? 100 : 0);       /* its back-off */
+		EXPECT_EQ(world.applied, 2);
+		EXPECT_EQ(world.args[1], 21);
+		kit_end();
 	}
-	EXPECT_EQ(world.applied, 1);             /* one action under way at most */
-	kit_pass_ms(30000);
-	kit_pass_ms(1000);
-	EXPECT_EQ(world.applied, 2);
-	EXPECT_EQ(world.args[1], 21);
-	EXPECT_EQ(state().applied, 21);
-	kit_end();
 }
 
 static void at_once_means_in_the_same_turn(void)
@@ -186,6 +191,22 @@ static void a_tick_finds_what_has_drifted_away(void)
 		EXPECT_EQ(world.applied, 2);
 		kit_end();
 	}
+}
+
+/* Done, and nobody said what it has come to: a look, not the next tick, finds out. */
+static void what_an_action_has_come_to_is_looked_at(void)
+{
+	begin_plain();
+	world.how = QUIETLY;
+	app.observe = look_at_it;
+	app.tick_ms = NOH_NEVER;
+	open_app(false);
+	EXPECT_EQ(want(1, 3), NOH_RECONCILE_OK);
+	kit_pass_ms(SETTLED);
+	EXPECT_EQ(world.applied, 1);
+	EXPECT_EQ(world.observed, 2);            /* before, and after */
+	expect_phase(NOH_PHASE_ACTIVE);
+	kit_end();
 }
 
 /* A device that says yes and does nothing costs an action per tick, not a loop. */
@@ -323,6 +344,7 @@ TEST_MAIN(
 	TEST(a_spec_that_is_none_is_refused_with_its_reason),
 	TEST(what_is_seen_drives_it_on_and_a_late_snapshot_does_not, "RC-01"),
 	TEST(a_tick_finds_what_has_drifted_away, "RC-01 RC-07"),
+	TEST(what_an_action_has_come_to_is_looked_at, "RC-03"),
 	TEST(what_says_yes_and_does_nothing_is_told_once_per_tick, "RC-03"),
 	TEST(somebody_may_tell_it_to_look_now, "RC-05"),
 	TEST(a_type_may_have_messages_and_memory_of_its_own),
