@@ -100,6 +100,8 @@ int  box_fold_now(noh_box *box, uint32_t timeout_ms);
 int  box_events_open(noh_box *box, const noh_options *o);    /* the disk is open, if there is one */
 void box_events_stop(noh_box *box);                          /* who waits for one is told so     */
 void box_events_close(noh_box *box);
+/* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. */
+void box_stop_trees(noh_box *box, uint64_t until_ns);
 
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100

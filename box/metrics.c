@@ -40,12 +40,19 @@ const struct metric metrics[] = {
 	  "Time from a call to its answer, which is on disk then; all calls of the C library that block, and of the network "
 	  "the first request of each pass of a worker.", metric_invoke },
 	{ "noh_restarts_total", METRIC_COUNTER, "type",
-	  "Activations that failed: the actor is thrown out, and started anew by its next message.", metric_restarts },
+	  "Restarts of supervised actors; and activations that failed: the actor is thrown out, and started anew by its next "
+	  "message.", metric_restarts },
 	{ "noh_quarantined", METRIC_GAUGE, "type",
-	  "Messages set aside since the start, because the process ended while they were handled, again and again.",
-	  metric_quarantined },
+	  "Actors that are quarantined, or await a revision, now; and messages set aside since the start, because the process "
+	  "ended while they were handled, again and again.", metric_quarantined },
 	{ "noh_degraded", METRIC_GAUGE, "type",
-	  "1: the type is refused, since what is stored of it is of a version that no migration leads from.", metric_degraded },
+	  "Actors that are degraded now; one more: the type is refused, since what is stored of it is of a version that no "
+	  "migration leads from.", metric_degraded },
+	{ "noh_actors_unwell", METRIC_GAUGE, "type, health",
+	  "Actors that are down (backing off), degraded, stopped, or quarantined (or await a revision) now; of those that are "
+	  "stored, as far as they were met since the start.", metric_unwell },
+	{ "noh_messages_set_aside_total", METRIC_COUNTER, "type",
+	  "Messages of supervised actors that failed too often: they are dead letters.", metric_set_aside },
 	{ "noh_dead_letters", METRIC_GAUGE, "reason",
 	  "Messages nobody could take: quarantined (stored now), undeliverable (since the start).", metric_dead_letters },
 	{ "noh_late_answers_total", METRIC_COUNTER, "", "Answers nobody waited for any more.", metric_late_answers },

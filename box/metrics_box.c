@@ -37,7 +37,8 @@ void metric_dead_letters(struct scrape *m)
 
 	for (uint32_t i = 0; i < s->worker_count; i++)
 		for (uint32_t t = 0; t < s->type_count; t++)
-			aside += load_relaxed(&s->workers[i].mine.port.types[t].quarantined);
+			aside += load_relaxed(&s->workers[i].mine.port.types[t].quarantined) +
+				 load_relaxed(&s->workers[i].mine.port.types[t].set_aside);
 	label_add(&l, "reason", "quarantined");
 	metric_number(m, l.text, m->db.dead);
 	label_add(&other, "reason", "undeliverable");

@@ -296,7 +296,8 @@ typedef struct noh_json_reply {
  * turn in which the process ended. (Not: noh_refuse, a full disk, a step over several actors: these are answered.) The
  * turn is undone, its message stays in front, and the actor is down until its back-off is over: what others send waits in
  * its mailbox meanwhile. Then it is restarted: on_activate runs with the state as last committed, and the message comes
- * again; after `retries` of them it is set aside as a dead letter, its caller hears NOH_EFAILED, and the actor goes on.
+ * again; after `retries` of them it is set aside as a dead letter, its caller is told so as of any
+ * failure, and the actor goes on.
  * The back-off is uniform in [0, min(cap_ms, base_ms * factor^n)], n: failures before this one without within_ms of
  * quiet in between.
  *
@@ -704,7 +705,7 @@ typedef struct noh_vitals {
 	uint64_t   until_ms;                 /* down, degraded: it is tried again then; wall clock */
 	uint64_t   desired, observed;        /* noh_set_revision                                  */
 	uint64_t   order;                    /* which child of its parent it is: 1, 2 ...         */
-	uint32_t   children;                 /* in memory                                         */
+	uint32_t   children;                 /* it has                                            */
 	char       reason[NOH_REASON_MAX + 1];   /* of the last failure                           */
 	char       error[NOH_REASON_MAX + 1];    /* noh_set_error                                 */
 	char       parent[256];              /* address; "": none                                 */
@@ -1120,7 +1121,8 @@ enum {
 	NOH_PIECE_HANDLED,         /* tail: a message: sender...                               */
 	NOH_PIECE_SENT,            /* tail: a message: to key, kind, value                     */
 	NOH_PIECE_KEY,             /* tail: an idempotency key: key, the answer: value         */
-	NOH_PIECE_DEAD             /* tail: a message set aside: kind                          */
+	NOH_PIECE_DEAD,            /* tail: a message set aside: kind                          */
+	NOH_PIECE_VITALS           /* how it is (noh_get_vitals), as it is stored: value       */
 };
 typedef struct noh_piece {
 	int         what;

@@ -86,6 +86,8 @@ typedef int db_timer_fn(void *arg, uint64_t due_ms, const char *address, size_t 
 int db_timers(struct db *db, uint64_t from_ms, uint64_t to_ms, db_timer_fn *each, void *arg);
 /* The same from behind one of its rows on, without end. address: of that row, or NULL: all of that time. */
 int db_timers_after(struct db *db, uint64_t due_ms, const char *address, size_t len, db_timer_fn *each, void *arg);
+/* Whoever is not healthy, and no timer: by address. */
+int db_unwell(struct db *db, db_timer_fn *each, void *arg);
 /* Each timer of one actor, as its image has them. NOH_END: it has no image. */
 typedef int db_timer_of_fn(void *arg, const struct part_timer *timer);
 int db_timers_of(struct db *db, const char *address, size_t len, db_timer_of_fn *each, void *arg);

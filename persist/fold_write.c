@@ -22,8 +22,9 @@ struct actor {
 	bool               there;        /* it has a row */
 	struct value_image old, now;     /* its entries */
 	uint64_t           old_due;
+	bool               old_unwell;
 	struct part_state  old_state;
-	const uint8_t     *state_at, *timers_at;     /* parts of the new image; NULL: none */
+	const uint8_t     *state_at, *timers_at, *vitals_at;     /* parts of the new image; NULL: none */
 };
 
 static const uint8_t *parts_of(const uint8_t *record, const uint8_t **end)
@@ -66,7 +67,9 @@ static int keep_old(struct fold *f, struct actor *a, const struct value_row *row
 	a->now = row->image;
 	a->state_at = parts.state_at;
 	a->timers_at = parts.timers_at;
+	a->vitals_at = parts.vitals_at;
 	a->old_due = value_due(&parts.timers);
+	a->old_unwell = value_unwell(&parts.vitals);
 	if (parts.state_at)
 		memcpy(&a->old_state, parts.state.data, sizeof a->old_state);
 	*base = row->v.seq;
@@ -160,10 +163,10 @@ static size_t part_bytes(const uint8_t *at)
 
 static int write_image(struct fold *f, struct actor *a)
 {
-	size_t state = part_bytes(a->state_at), timers = part_bytes(a->timers_at);
-	size_t before = sizeof(struct value_head) + sizeof a->now;
+	size_t state = part_bytes(a->state_at), timers = part_bytes(a->timers_at), vitals = part_bytes(a->vitals_at);
+	size_t before = sizeof(struct value_head) + sizeof a->now, all = before + state + timers + vitals;
 	uint8_t *value;
-	int rc = fold_put(f, TABLE_IMAGES, a->address, a->len, before + state + timers, &value);
+	int rc = fold_put(f, TABLE_IMAGES, a->address, a->len, all, &value);
 
 	if (rc != 0)
 		return rc;
@@ -172,7 +175,9 @@ static int write_image(struct fold *f, struct actor *a)
 		memcpy(value + before, a->state_at, state);
 	if (timers)
 		memcpy(value + before + state, a->timers_at, timers);
-	value_seal(TABLE_IMAGES, a->address, a->len, value, before + state + timers, a->seq);
+	if (vitals)
+		memcpy(value + before + state + timers, a->vitals_at, vitals);
+	value_seal(TABLE_IMAGES, a->address, a->len, value, all, a->seq);
 	return 0;
 }
 
@@ -193,7 +198,9 @@ static int follow_image(struct fold *f, struct actor *a, bool stays)
 {
 	struct part_state state = { .version = 0 };
 	struct part timers = a->timers_at ? fold_part(a->timers_at) : (struct part){ .kind = 0 };
+	struct part vitals = a->vitals_at ? fold_part(a->vitals_at) : (struct part){ .kind = 0 };
 	uint64_t due = stays ? value_due(&timers) : 0;
+	bool unwell = stays && value_unwell(&vitals);
 	int rc = 0;
 
 	if (a->state_at)
@@ -211,6 +218,8 @@ static int follow_image(struct fold *f, struct actor *a, bool stays)
 		rc = note_timer(f, a, a->old_due, false);
 	if (rc == 0 && due != a->old_due && due)
 		rc = note_timer(f, a, due, true);
+	if (rc == 0 && unwell != a->old_unwell)
+		rc = note_timer(f, a, VALUE_UNWELL, unwell);
 	return rc;
 }
 
@@ -232,6 +241,10 @@ static int gather(struct fold *f, struct actor *a, const struct ref *r, bool cou
 		case PART_TIMERS:
 			if (counts)
 				a->timers_at = p.len ? start : NULL;
+			break;
+		case PART_VITALS:
+			if (counts)
+				a->vitals_at = start;
 			break;
 		case PART_PUT:
 		case PART_DELETE:
@@ -272,6 +285,7 @@ static int write_actor(struct fold *f, const struct ref *r, size_t n)
 	if (gone != SIZE_MAX) {
 		a.state_at = NULL;
 		a.timers_at = NULL;
+		a.vitals_at = NULL;
 		if (rc == 0 && !PLANT(PLANT_ENTRIES_LEFT))
 			rc = erase_entries(f, &a);
 	}
@@ -291,7 +305,7 @@ static int write_actor(struct fold *f, const struct ref *r, size_t n)
 	if (rc != 0 || a.seq == base)
 		return rc;
 	/* An actor that only passed messages on leaves no row; one that has a row keeps its sequence. */
-	bool stays = a.state_at || a.timers_at || a.now.entries || (a.there && gone == SIZE_MAX);
+	bool stays = a.state_at || a.timers_at || a.vitals_at || a.now.entries || (a.there && gone == SIZE_MAX);
 
 	rc = follow_image(f, &a, stays);
 	if (rc != 0)

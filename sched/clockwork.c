@@ -125,9 +125,9 @@ static void fire(struct port *p, uint64_t a, uint64_t b)
 	} else if (b & WHEEL_DORMANT) {
 		wake_dormant(p, (struct dormant *)(uintptr_t)a);
 	} else if (!load_relaxed(&p->sched->stopping)) {
-		n = node_take(p, SYS_TIMER);
+		n = node_take(p, b & WHEEL_RESTART ? SYS_RESTART : SYS_TIMER);
 		if (n) {
-			n->token = b;
+			n->token = b & ~WHEEL_RESTART;
 			sched_sys(p, cell_at(p->sched, (uint32_t)a), (uint32_t)(a >> 32), n);
 		}
 	}

@@ -3,6 +3,7 @@
  * What was accepted is delivered, dropped by a full mode, or given back to say so: every end of a
  * message is counted (P8), and whoever waits for its answer hears of it.
  */
+#include "sched/kin.h"
 #include "sched/meter.h"
 #include "sched/step.h"
 
@@ -14,7 +15,10 @@ void node_undeliverable(struct port *p, struct sysmsg *n)
 	}
 	if (n->op == SYS_ANSWER)
 		count_one(&p->late_answers, 1);
-	else if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE || n->op == SYS_UNSCHEDULE)
+	else if (n->op == SYS_KIN_RESTART)
+		kin_lost(p, n);
+	else if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE || n->op == SYS_UNSCHEDULE ||
+		 (n->op == SYS_RESUME && n->token))
 		(void)pending_complete(p, n->token, NOH_ENOACTOR, NULL, 0);
 	node_free(p, n);
 }

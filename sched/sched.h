@@ -67,18 +67,25 @@ struct type {
 	bool     coalesces;            /* has coalescing kinds                                     */
 	bool     windowed;             /* that, or on_batch                                        */
 	bool     odd;                  /* reads, windowed or durable: not for the short way        */
-	bool     noted;                /* the box has a data directory: what runs is noted down    */
+	bool     noted;                /* the box has a data directory: what runs is noted down; or its turns have a deadline */
 	bool     durable;              /* its turns are recorded                                   */
 	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
 	atomic_u64 at_start;           /* how many existed then                                    */
 	atomic_u32 log_level;          /* plus 1; 0: the box's                                     */
+	bool     supervised;           /* by sup, defaults filled in                               */
+	atomic_u32 quarantined;        /* all of its actors are                                    */
+	noh_supervision sup;
 	alignas(CACHE_LINE) struct wait_probe probe;
 };
 
 /* Why an actor has left memory; the box's words for it are in box/metrics_types.c. */
-enum gone { GONE_IDLE, GONE_MEMORY, GONE_ASKED, GONE_FORCED, GONE_SELF, GONE_ERASED, GONE_STOP, GONE_REASONS };
+enum gone {
+	GONE_IDLE, GONE_MEMORY, GONE_ASKED, GONE_FORCED, GONE_SELF, GONE_ERASED, GONE_STOP,
+	GONE_FAILED,                   /* given up (supervise.h)                                   */
+	GONE_REASONS
+};
 
 /* Whose answer it was. */
 enum replay { REPLAY_LIBRARY, REPLAY_RESP, REPLAY_HTTP, REPLAYS };
@@ -93,9 +100,14 @@ struct type_counts {
 	atomic_u64 quarantined;        /* messages set aside: they ended the process too often     */
 	atomic_u64 gone[GONE_REASONS]; /* deactivations                                            */
 	atomic_u64 replays[REPLAYS];   /* of idempotent calls                                      */
-	uint64_t   pad[7];
+	atomic_u64 restarts;           /* of supervised actors                                     */
+	atomic_u64 set_aside;          /* messages that failed too often                           */
+	atomic_u64 dropped_unwell;     /* messages for actors that were given up                   */
+	atomic_u64 unwell[4];          /* actors now: down, degraded, stopped, quarantined or awaiting; the sum of all ports
+					  counts, one alone may be below zero              */
+	uint64_t   pad[31];
 };
-static_assert(sizeof(struct type_counts) == 4 * CACHE_LINE, "found by a shift");
+static_assert(sizeof(struct type_counts) == 8 * CACHE_LINE, "found by a shift");
 
 struct sched;
 struct worker;
@@ -153,6 +165,17 @@ enum {
 	TURN_UNDEAD = 1 << 20,             /* undead is filled in                           */
 	TURN_EVENTS = 1 << 24,             /* events is filled in (notice.h)                */
 	TURN_EVENTS_KEPT = 1 << 25,        /* and they are in its record                    */
+	TURN_VITALS = 1 << 21,             /* vitals is                                     */
+	TURN_WATCHES = 1 << 22,            /* watches is (watch.c)                          */
+};
+
+/* What a turn says about its actor (vitals.h), until it ends. */
+struct turn_vitals {
+	uint64_t desired, observed, spawned;
+	uint32_t children;
+	uint8_t  error_len;
+	bool     has_error;                /* error and its length count; all others always do */
+	char     error[NOH_REASON_MAX + 1];
 };
 
 struct noh_turn {
@@ -176,6 +199,7 @@ struct noh_turn {
 		uint32_t full_on, full_gen;     /* the first that refused                          */
 		uint32_t letters;          /* bytes used of letters                                */
 		uint32_t topics;           /* bytes used of topics                                 */
+		uint32_t watches;          /* bytes used of watches                                */
 		uint32_t births;           /* used of the worker's newborns                        */
 		uint32_t newborn_effects;  /* messages for them: the first so many, if no others   */
 	} so_far;
@@ -193,6 +217,9 @@ struct noh_turn {
 	size_t          key_part_len;
 	struct letters  letters;
 	struct letters  topics;            /* what it publishes and listens to (events.c)          */
+	struct letters  watches;           /* whom it watches, and no longer (watch.c)             */
+	struct turn_vitals vitals;
+	uint64_t        hook_ns;           /* when it began, if its type has a deadline            */
 	struct kv_log   kv_log;
 	struct schedule_op *ops;
 	uint32_t        op_count, op_room;
@@ -403,6 +430,8 @@ struct sched {
 	struct rings         rings;
 	struct directory     directory;
 	struct topics        topics;           /* closed by the box, after the network             */
+	struct vitals_table *vitals;
+	atomic_u32           vitals_used;      /* somebody's were ever kept there                  */
 	ck_epoch_t           epoch;
 	struct ring_hash     homes;
 	struct worker       *workers;
@@ -487,7 +516,9 @@ void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with i
 
 /* deliver.c */
 enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN,
-       SYS_UNSCHEDULE };
+       SYS_UNSCHEDULE,
+       SYS_RESTART = 32, SYS_RESUME, SYS_ESCALATE, SYS_KIN_FAILED, SYS_KIN_DOWN, SYS_KIN_UP, SYS_KIN_RESTART, SYS_KIN_NEXT,
+       SYS_TYPE_DOWN, SYS_END };               /* supervise.h, kin.h */
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
@@ -507,6 +538,7 @@ bool msg_set_body(struct msg *m, const void *body, size_t len);
 bool life_activate(struct worker *w, struct cell *c);      /* false: broken */
 bool life_activate_new(struct worker *w, struct cell *c, struct type *t);   /* false: not the short way */
 bool life_deactivate(struct worker *w, struct cell *c);    /* true: it is gone */
+bool life_retire(struct worker *w, struct cell *c);        /* given up: stored, and what waits is refused; false: it cannot be stored */
 uint32_t life_sweep(struct worker *w);                     /* what idled out; under pressure, more */
 uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
@@ -522,6 +554,7 @@ void life_discard(struct port *p, struct cell *c);         /* at the end: free i
  * (then the first is a reference), or one of these. */
 #define WHEEL_DEADLINE (UINT64_C(1) << 63)     /* first: token of a pending answer                 */
 #define WHEEL_DORMANT (UINT64_C(1) << 62)      /* first: a struct dormant                          */
+#define WHEEL_RESTART (UINT64_C(1) << 61)      /* first: a reference; the rest of the second: which back-off */
 uint32_t clock_add(struct worker *w, uint64_t due_ms, uint64_t a, uint64_t b);  /* any thread; 0: no memory */
 void clock_cancel(struct sched *s, uint32_t worker, uint32_t entry, uint64_t a, uint64_t b);
 uint32_t clock_advance(struct worker *owner, struct worker *runner);    /* fires what is due */

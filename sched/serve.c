@@ -15,22 +15,29 @@
 void serve_failed(struct worker *w, int rc)
 {
 	struct noh_turn *t = &w->mine.turn;
-	struct port *p = &w->mine.port;
 
 	turn_undo(w);
 	if (t->type->durable)
 		durable_failed(w, load_relaxed(&t->cell));
 	else if (sched_is_durable(t->sched))
 		t->due = load_relaxed(body_due(load_relaxed(&t->cell)->body));
+	serve_answer_failed(w, rc);
+	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
+		turn_logf(t, NOH_WARN, "turn failed: %s",
+			  t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
+}
+
+void serve_answer_failed(struct worker *w, int rc)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct port *p = &w->mine.port;
+
 	if (t->so_far.flags & TURN_TRACED)
 		trace_failed(w, rc);
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to)
 			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
-	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
-		turn_logf(t, NOH_WARN, "turn failed: %s",
-			  t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 }
 
 int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry)
@@ -57,6 +64,7 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 	if (__builtin_expect(wrapped & MSG_WRAPPED, 0))
 		trace_turn_begins(w);
 	poison_note(w, c, msgs, n);
+	supervise_hook_begins(w, ty);
 	from = meter_begin(w);
 	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
 		rc = ty->pub.on_message(t, msgs);
@@ -64,6 +72,8 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 		rc = ty->pub.on_batch(t, msgs, n);
 	meter_end(w, from);
 	poison_done(w);
+	if (ty->supervised)
+		rc = supervise_hook_ended(w, rc);
 	return end_turn(w, c, rc, 0, false, retry, &none);
 }
 
@@ -142,7 +152,7 @@ static struct cell *finish_message(struct worker *w, struct cell *c, struct type
 	return NULL;
 }
 
-/* In a box with a directory: is there room for its end to be recorded, was it handled before, did it end the
+/* In a box with a directory, or of a type with a deadline: is there room for its end to be recorded, was it handled before, did it end the
  * process too often? If it may run, a note is taken of it. */
 static bool may_run(struct worker *w, struct cell *c, struct type *ty, const noh_msg *m,
 		    const struct msg *owned, struct slot *slot)
@@ -162,6 +172,7 @@ static bool may_run(struct worker *w, struct cell *c, struct type *ty, const noh
 		msg_free_body(owned);
 	} else {
 		poison_note(w, c, m, 1);
+		supervise_hook_begins(w, ty);
 		return true;
 	}
 	if (slot)
@@ -187,8 +198,10 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	if (!slot)
 		count_one(&t->counts->accepted, 1);
 	rc = meter_hook(w, ty, &m);
-	if (__builtin_expect(ty->noted, 0))
+	if (__builtin_expect(ty->noted, 0)) {
 		poison_done(w);
+		rc = supervise_hook_ended(w, rc);
+	}
 	if (slot && rc == NOH_OK && !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) && !t->fx->count &&
 	    !m.reply_to && owned->len <= MSG_INLINE && !ty->odd) {      /* it only changed its state */
 		if (t->so_far.state)

@@ -7,10 +7,13 @@
 
 #include "sched/newborn.h"
 #include "sched/poison.h"
+#include "sched/supervise.h"
 
 /* serve.c */
 int  serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry);
 void serve_failed(struct worker *w, int rc);
+void serve_answer_failed(struct worker *w, int rc);     /* the rest of it: undone, and its end recorded */
+void serve_tell_broken(struct worker *w, struct cell *c, uint64_t token);      /* why it is not active */
 void serve_activate(struct worker *w, struct cell *c);
 
 /* rest.c - actors that wait for room or for an answer */
@@ -84,6 +87,8 @@ static ALWAYS_INLINE int end_turn(struct worker *w, struct cell *c, int rc, uint
 		turn_undo(w);
 		return rc;
 	}
+	if (__builtin_expect(t->type->supervised, 0))
+		return supervise_turn_failed(w, c, rc);
 	serve_failed(w, rc);
 	return rc;
 }

@@ -2,6 +2,7 @@
  *
  * (noh_tell_to, whose address may be new, is in newborn.c.) The full mode of the receiver's mailbox acts here, at the send call.
  */
+#include "sched/kin.h"
 #include "sched/meter.h"
 #include "sched/newborn.h"
 
@@ -377,9 +378,14 @@ int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 	uint32_t cell = 0, gen = 0, letters = t->so_far.letters;
 	int rc = resolve(t, address, &cell, &gen);
 	struct effect *e;
+	uint64_t order;
 
-	if (rc != NOH_OK)
+	if (rc == NOH_OK)
+		rc = kin_adopt(t, address, &order);
+	if (rc != NOH_OK) {
+		t->so_far.letters = letters;
 		return rc;
+	}
 	e = effect_new(t);
 	if (!e) {
 		t->so_far.letters = letters;
@@ -389,6 +395,7 @@ int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 	e->gen = gen;
 	e->msg.reply = noh_self(t).bits;
 	e->msg.len = FX_SPAWN;
+	memcpy(e->msg.body.bytes, &order, sizeof order);
 	t->so_far.flags |= TURN_SPAWNS;
 	t->fx->count++;
 	if (child)

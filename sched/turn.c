@@ -12,9 +12,11 @@
  */
 #include "sched/durable.h"
 #include "sched/events.h"
+#include "sched/kin.h"
 #include "sched/newborn.h"
 #include "sched/notice.h"
 #include "sched/trace.h"
+#include "sched/watch.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -162,12 +164,7 @@ static ALWAYS_INLINE void publish(struct port *p, struct effect *e)
 		answer(p, e->msg.reply, (int)e->gen, &e->msg, e->msg.kind);
 		msg_free_body(&e->msg);
 	} else if (e->msg.len == FX_SPAWN) {
-		struct sysmsg *n = node_take(p, SYS_SPAWN);
-
-		if (n) {
-			n->token = e->msg.reply;
-			sched_sys(p, cell_at(s, e->cell), e->gen, n);
-		}
+		kin_publish_spawn(p, e);
 	} else {
 		struct cell *to = cell_at(s, e->cell);
 		int rc = sched_deliver(p, to, e->gen, &e->msg);
@@ -351,7 +348,9 @@ void turn_commit_rest(struct worker *w)
 		erase(w, t);
 	if (t->so_far.flags & TURN_STOP)
 		c->flags |= CELL_STOP;
-	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE)) {
+	if (t->so_far.flags & TURN_VITALS || ((t->so_far.flags & TURN_ERASE) && vitals_if(c)))
+		supervise_commit(w);
+	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE | TURN_VITALS)) {
 		turn_changed(w, c);
 		life_weigh(&w->mine.port, c);
 	}
@@ -359,6 +358,8 @@ void turn_commit_rest(struct worker *w)
 		events_commit(w);
 	if (t->so_far.flags & TURN_EVENTS)
 		notice_commit(w);
+	if (t->so_far.flags & TURN_WATCHES)
+		watch_commit(w);
 	if (t->so_far.flags & TURN_TRACED)
 		trace_commit(w);
 }

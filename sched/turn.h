@@ -109,7 +109,7 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 		turn_changed(w, c);
 	}
 	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP | TURN_ERASE | TURN_TOPICS |
-					      TURN_TRACED | TURN_EVENTS), 0))
+					      TURN_TRACED | TURN_EVENTS | TURN_VITALS | TURN_WATCHES), 0))
 		turn_commit_rest(w);
 	if (__builtin_expect(t->sched->journal.arg != NULL, 0) && fx->count)
 		durable_tell(w);
