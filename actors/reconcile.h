@@ -113,6 +113,7 @@ uint64_t retry_random(noh_turn *turn, noh_retry *retry);
 /* reconcile_phase.c */
 int reconcile_enter(noh_turn *turn, noh_reconcile *now, noh_phase to, const char *reason);
 int reconcile_event(noh_turn *turn, noh_reconcile *now, const char *kind, const char *to, const char *reason);
+uint64_t reconcile_due(const struct kit *k);                   /* when its timer should come; 0: never  */
 int reconcile_close(noh_turn *turn, noh_reconcile *now);       /* the end of every turn: sets its timer */
 int reconcile_wait(noh_turn *turn, noh_reconcile *now, const noh_msg *msg, uint64_t revision);
 int reconcile_forget_waiters(noh_turn *turn, struct kit *k);

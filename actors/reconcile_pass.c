@@ -32,15 +32,17 @@ noh_phase reconcile_working(const struct kit *k)
 
 /* ── failing ── */
 
-/* What the callback said, or the answer's own words, or at least the code. */
+/* What the callback said, or the answer's own words, or at least the code of either. */
 static void say_why(noh_reconcile *now, int rc, const noh_msg *answer)
 {
+	bool badly = answer && answer->status != NOH_OK;
+
 	if (now->error[0])
 		return;
-	if (answer && answer->status != NOH_OK && answer->len)
+	if (badly && answer->len)
 		clean_text(now->error, sizeof now->error, answer->body, answer->len);
 	else
-		(void)noh_reconcile_fail(now, "%s", noh_strerror(rc));
+		(void)noh_reconcile_fail(now, "%s", noh_strerror(badly ? answer->status : rc));
 }
 
 static int failed(noh_turn *turn, noh_reconcile *now, const noh_action *action, int code, const noh_msg *answer)

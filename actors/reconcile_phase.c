@@ -158,18 +158,27 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
+uint64_t reconcile_due(const struct kit *k)
+{
+	uint64_t due = sooner(k->under_way ? k->due_action : k->due_pass, k->due_tick);
+
+	return k->goal == NOH_GOAL_DRAIN ? sooner(due, k->due_drain) : due;
+}
+
 /* Three to five quarters: a thousand that were made together do not look together for long. */
 static uint64_t next_tick(noh_turn *turn, struct kit *k, uint64_t tick_ms)
 {
 	return noh_wall_ms(turn) + tick_ms - tick_ms / 4 + retry_random(turn, &k->retry) % (tick_ms / 2 + 1);
 }
 
+/* A timer whose time has passed may have been handled by a turn that failed, and was then set aside: what it was to do is
+ * still to be done. So it is set anew, which at worst replaces one that is about to come. */
 static int set_timer(noh_turn *turn, struct kit *k, uint64_t due)
 {
 	uint64_t wall = noh_wall_ms(turn), left = due > wall ? due - wall : 0;
 
-	if (due == k->wakes)
-		return NOH_OK;
+	if (due == k->wakes && (due == 0 || due > wall))
+		return NOH_OK;                           /* one that should have come may be lost: below */
 	k->wakes = due;
 	if (due == 0)
 		return noh_schedule_cancel(turn, NOH_RECONCILE_TICK);
@@ -180,17 +189,13 @@ int reconcile_close(noh_turn *turn, noh_reconcile *now)
 {
 	const noh_reconciler *how = now->how;
 	struct kit *k = now->kit;
-	uint64_t due;
 	int rc;
 
 	if (!at_work(k) || how->tick_ms == NOH_NEVER || (k->phase == NOH_PHASE_ACTIVE && !how->observe))
 		k->due_tick = 0;
 	else if (k->due_tick <= noh_wall_ms(turn))
 		k->due_tick = next_tick(turn, k, how->tick_ms ? how->tick_ms : TICK_MS);
-	due = sooner(k->under_way ? k->due_action : k->due_pass, k->due_tick);
-	if (k->goal == NOH_GOAL_DRAIN)
-		due = sooner(due, k->due_drain);
-	rc = set_timer(turn, k, due);
+	rc = set_timer(turn, k, reconcile_due(k));
 	if (rc != NOH_OK || k->phase != NOH_PHASE_STOPPED)
 		return rc;
 	return how->forget ? noh_erase(turn) : noh_stop_self(turn);

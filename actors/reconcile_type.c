@@ -83,16 +83,18 @@ int noh_reconcile_ask(noh_turn *turn, noh_reconcile *now, const char *address, u
 /* ── the type ── */
 
 /* Whatever was under way is not any more, or nobody knows: its answer went with the process. It is done again, as all
- * of it is idempotent. And whoever waited has gone, or will ask again. */
+ * of it is idempotent. Whoever waited has gone, or will ask again. And a timer that is overdue is set anew: it may be the
+ * message that made a turn fail, and was set aside. */
 static int on_activate(noh_turn *turn)
 {
 	const noh_reconciler *how = reconciler(turn);
 	const struct kit *before = noh_look(turn);
+	uint64_t due = reconcile_due(before);
 	noh_reconcile now;
 	struct kit *k;
 	int rc = NOH_OK;
 
-	if (!before->under_way && !before->waiters && !how->on_activate)
+	if (!before->under_way && !before->waiters && !how->on_activate && (due == 0 || due > noh_wall_ms(turn)))
 		return NOH_OK;
 	reconcile_show(turn, &now);
 	k = now.kit;

@@ -367,6 +367,37 @@ static void a_diff_that_fails_is_a_failed_turn(void)
 	kit_end();
 }
 
+static void a_broken_program_awaits_a_higher_revision_if_its_policy_says_so(void)
+{
+	static const noh_supervision policy = { .restart = NOH_TRANSIENT, .then = NOH_THEN_AWAIT, .base_ms = 1, .cap_ms = 10,
+						.restarts = 2 };
+	noh_vitals v;
+
+	begin_plain();
+	app_type = noh_reconcile_type(&app);
+	app_type.supervision = &policy;
+	kit_begin(&app_type, true);
+	EXPECT_EQ(want(1, 3), NOH_RECONCILE_OK);
+	world.broken = true;
+	kit_pass_ms(SETTLED);
+	for (int i = 0; i < 10; i++)
+		kit_pass_ms(20);
+	EXPECT_EQ(noh_get_vitals(k.box, "app:a", &v), NOH_OK);
+	EXPECT_EQ(v.health, NOH_AWAITING);
+	EXPECT(strstr(v.reason, "the program is broken"));
+	EXPECT_EQ(v.desired, 1);
+	EXPECT_EQ(kit_call("app:a", NOH_RECONCILE_TICK, NULL, 0, NULL), NOH_EQUARANTINED);
+	EXPECT_EQ(want(1, 3), -1);
+	world.broken = false;
+	kit_restart(&app_type, 0);
+	EXPECT_EQ(kit_call("app:a", NOH_RECONCILE_TICK, NULL, 0, NULL), NOH_EQUARANTINED);
+	EXPECT_EQ(want(2, 4), NOH_RECONCILE_OK);
+	kit_pass_ms(SETTLED);
+	expect_phase(NOH_PHASE_ACTIVE);
+	EXPECT_EQ(world.is.copies, 4);
+	kit_end();
+}
+
 static void nothing_that_anybody_says_makes_a_turn_fail(void)
 {
 	static const char junk[5000] = { 1, 2, 3 };
@@ -433,5 +464,6 @@ TEST_MAIN(
 	TEST(failures_in_a_row_are_counted_across_a_restart, "SUP-15"),
 	TEST(a_type_whose_sizes_have_changed_migrates),
 	TEST(a_diff_that_fails_is_a_failed_turn),
+	TEST(a_broken_program_awaits_a_higher_revision_if_its_policy_says_so, "SUP-07"),
 	TEST(nothing_that_anybody_says_makes_a_turn_fail, "P11"),
 	TEST(a_type_without_diff_or_apply_is_not_registered))
