@@ -60,6 +60,7 @@ struct bench_run {
 	uint64_t    n, actors, seed, rate;
 	bool        smoke;
 	bool        quiet;                    /* keep the box's warnings to ourselves */
+	bool        all_events;               /* the box tells all it can             */
 	const char *dir;                      /* where durable ones put their data; NULL: here */
 	char       *rubbish;                  /* a directory to remove once the box is closed */
 	noh_box    *box;
@@ -123,7 +124,7 @@ struct bench_plan {                     /* what the command line asked for */
 	unsigned    workers[16], worker_counts;
 	uint64_t    n, seed, rate;      /* n 0: each benchmark's own */
 	unsigned    reps;
-	bool        smoke, json, raw;
+	bool        smoke, json, raw, all_events;
 	const char *dir;
 	const char *plot;
 	char        command[256];
@@ -177,5 +178,6 @@ void bench_durable_latency(struct bench_run *r);
 void bench_durable_start(struct bench_run *r);
 void bench_durable_activate(struct bench_run *r);
 void bench_durable_sustain(struct bench_run *r);
+void bench_events(struct bench_run *r);
 
 #endif

@@ -24,6 +24,7 @@ void bench_usage(void)
 	       "  --rate R             flood: intended messages/s (default 500k)\n"
 	       "  --dir DIR            where durable-... put their data (default: here)\n"
 	       "  --seed S             of all random choices (default 1)\n"
+	       "  --all-events         of boxes in memory: that every actor comes and goes is told as an event\n"
 	       "  --smoke              tiny sizes: does everything still work?\n"
 	       "  --json               one JSON object per line and row, with all parameters\n"
 	       "  --raw                one line per repetition:\n"
@@ -114,7 +115,7 @@ static int parse_value(struct cli_args *args, struct bench_plan *plan)
 static int unknown_option(const char *name)
 {
 	static const char *const names[] = { "workers", "n", "reps", "rate", "seed", "dir", "smoke",
-					     "json", "raw", "plot", "list", "help" };
+					     "all-events", "json", "raw", "plot", "list", "help" };
 	const char *near = cli_nearest(name, names, sizeof names / sizeof names[0]);
 
 	if (near != NULL)
@@ -143,6 +144,7 @@ static int parse_option(struct cli_args *args, struct bench_plan *plan)
 		if (strcmp(name, with_value[i]) == 0)
 			return parse_value(args, plan);
 	bool *flag = strcmp(name, "smoke") == 0 ? &plan->smoke :
+		     strcmp(name, "all-events") == 0 ? &plan->all_events :
 		     strcmp(name, "json") == 0 ? &plan->json :
 		     strcmp(name, "raw") == 0 ? &plan->raw : NULL;
 
@@ -214,7 +216,8 @@ bool bench_measure(const struct bench_plan *plan, const struct bench *b, unsigne
 		   struct bench_row *row)
 {
 	struct bench_run r = { .bench = b, .workers = workers, .smoke = plan->smoke,
-			       .seed = plan->seed, .rate = plan->rate, .dir = plan->dir };
+			       .seed = plan->seed, .rate = plan->rate, .dir = plan->dir,
+			       .all_events = plan->all_events };
 
 	r.n = plan->n != 0 ? plan->n : plan->smoke ? b->smoke_n : b->n;
 	r.actors = plan->smoke && b->smoke_actors != 0 ? b->smoke_actors : b->actors;

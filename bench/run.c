@@ -74,7 +74,8 @@ void bench_register(struct bench_run *r, const noh_type *type)
 
 static void open_box(struct bench_run *r)
 {
-	noh_options o = { .workers = r->workers, .seed = r->seed, .log = on_log, .log_user = r };
+	noh_options o = { .workers = r->workers, .seed = r->seed, .log = on_log, .log_user = r,
+			  .events_detail = r->all_events ? NOH_EVENTS_ALL : NOH_EVENTS_DEFAULT };
 	noh_type gather = gather_type();
 
 	bench_must(r, noh_open(&r->box, &o), "opening a box");

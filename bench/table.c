@@ -83,6 +83,10 @@ const struct bench bench_all[] = {
 	  .group = BENCH_DISK, .n = 60, .smoke_n = 2, .actors = 5 * M, .smoke_actors = 2000, .latency = true,
 	  .about = "n seconds of increments over 5 M stored counters: does the keeper keep up?" },
 
+	{ .name = "events", .unit = "events", .run = bench_events,
+	  .group = BENCH_DISK, .n = 3 * M, .smoke_n = 2000, .actors = 10000, .smoke_actors = 100,
+	  .about = "n turns that tell an event each, on disk, and a reader that follows" },
+
 	{ .name = "random-counters-1k", .unit = "msg", .run = bench_random_counters, .payload = 8,
 	  .group = BENCH_SWEEP, .n = 10 * M, .smoke_n = 20000, .actors = 1000,
 	  .about = "random-counters with a thousand" },

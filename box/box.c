@@ -136,11 +136,11 @@ int box_open(noh_box **out, const noh_options *options, const struct box_seams *
 	if (rc == NOH_OK && store_mem_open(&box->store) != NOH_OK)
 		rc = error_set(NOH_ENOMEM, "no memory for the storage");
 	box->sched.storage = storage(box->store);
+	if (rc == NOH_OK)
+		rc = box_events_open(box, options ? options : &defaults);
 	if (rc == NOH_OK && options && options->dir)
 		rc = box_disk_open(box, options);
 	box->sched.disk = storage(box->disk.store);
-	if (rc == NOH_OK)
-		rc = box_events_open(box, options ? options : &defaults);
 	if (rc != NOH_OK) {
 		noh_close(box);
 		return rc;
@@ -376,6 +376,7 @@ int box_start_stepped(noh_box *box)
 	rc = sched_start(&box->sched);
 	if (rc == NOH_OK)
 		rc = box_disk_start(box, false);
+	box_events_start(box);
 	box->stepped = true;
 	store_relaxed(&box->ready_ns, clock_now_ns(&box->sched.clock));
 	store_release(&box->phase, rc == NOH_OK ? BOX_RUNNING : BOX_STOPPED);

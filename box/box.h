@@ -97,7 +97,8 @@ int  box_register_clerk(noh_box *box);
 int  box_fold_now(noh_box *box, uint32_t timeout_ms);
 
 /* events.c - the event log. */
-int  box_events_open(noh_box *box, const noh_options *o);    /* the disk is open, if there is one */
+int  box_events_open(noh_box *box, const noh_options *o);    /* before the disk                  */
+void box_events_start(noh_box *box);                         /* the disk is open, if there is one */
 void box_events_stop(noh_box *box);                          /* who waits for one is told so     */
 void box_events_close(noh_box *box);
 /* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. */

@@ -17,11 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long keys are kept is for the box to say: none goes because of us. */
+/* How long keys and events are kept is for the box to say: none goes because of us. */
 static int open_to_fold(struct care *c)
 {
 	return db_open(&c->db, &(struct db_options){ .dir = c->dir.path, .dir_id = c->dir.id,
-						     .idem_ms = INT64_MAX, .idem_bytes = INT64_MAX });
+						     .idem_ms = INT64_MAX, .idem_bytes = INT64_MAX,
+						     .event_ms = INT64_MAX, .event_bytes = INT64_MAX });
 }
 
 /* What box_disk_open does as well: the tail goes into the image. */

@@ -69,6 +69,23 @@ static uint32_t ring_bytes(struct sched *s, uint32_t given)
 	return ring;
 }
 
+struct replaying { struct tail *tail; struct eventlog *events; uint64_t frame; };
+
+static int replay(void *arg, uint64_t frame, uint64_t epoch, const struct record_head *head, const uint8_t *parts,
+		  const uint8_t *end)
+{
+	struct replaying *r = arg;
+	int rc = tail_record(r->tail, frame, epoch, head, parts, end);
+
+	if (rc != NOH_OK || !(head->flags & RECORD_EVENTS))
+		return rc;
+	if (frame != r->frame)
+		eventlog_settle(r->events);
+	r->frame = frame;
+	eventlog_stage(r->events, head, parts, end);
+	return NOH_OK;
+}
+
 /* The tail of the journal, into memory: the keeper folds it later, in its own time. */
 static int recover(noh_box *box, const noh_options *o, struct journal_end *end, struct tail **tail)
 {
@@ -78,11 +95,16 @@ static int recover(noh_box *box, const noh_options *o, struct journal_end *end, 
 
 	db_stamp(d->db, &frame, &epoch);
 	rc = tail_open(tail, box->sched.seed, 2 * most + (UINT64_C(1) << 30));
+	struct replaying r = { *tail, &box->events, 0 };
+
+	eventlog_begin(&box->events, db_events_newest(d->db));
 	if (rc == NOH_OK)
-		rc = journal_recover(d->disk, d->dir.id, frame, tail_record, *tail, end);
+		rc = journal_recover(d->disk, d->dir.id, frame, replay, &r, end);
 	if (rc != NOH_OK)
 		return rc;
 	tail_done(*tail);
+	eventlog_settle(&box->events);
+	eventlog_show(&box->events, eventlog_appended(&box->events));
 	if (end->epoch < epoch)
 		end->epoch = epoch;
 	if (end->frame < frame)
@@ -97,7 +119,8 @@ static int open_parts(noh_box *box, const noh_options *o)
 	struct journal_end end = { 0 };
 	struct tail *tail = NULL;
 	uint64_t frame, epoch;
-	struct journal_options jo = { .rings = s->worker_count, .limit_bytes = journal_most(s, o),
+	struct journal_options jo = { .rings = s->worker_count + 1, .small_last = true, .events = &box->events,
+				      .limit_bytes = journal_most(s, o),
 				      .ring_bytes = ring_bytes(s, d->ring_bytes), .segment_bytes = d->segment_bytes,
 				      .on_durable = on_durable, .arg = s, .clock = &s->clock };
 	int rc;
@@ -108,7 +131,8 @@ static int open_parts(noh_box *box, const noh_options *o)
 			return rc;
 	}
 	rc = db_open(&d->db, &(struct db_options){ .dir = o->dir, .dir_id = d->dir.id,
-						   .idem_ms = o->idem_ms, .idem_bytes = o->idem_bytes });
+						   .idem_ms = o->idem_ms, .idem_bytes = o->idem_bytes,
+						   .event_ms = o->events_ms, .event_bytes = o->events_bytes });
 	if (rc == NOH_OK)
 		rc = recover(box, o, &end, &tail);
 	if (rc != NOH_OK) {
@@ -145,7 +169,7 @@ static int open_parts(noh_box *box, const noh_options *o)
 static uint64_t not_folded(void *arg)
 {
 	struct box_disk *d = arg;
-	uint64_t bytes = store_bytes(d->store);
+	uint64_t bytes = store_bytes(d->store) + eventlog_bytes(d->keeper.events);
 
 	return bytes + bytes / 4;
 }
@@ -215,7 +239,7 @@ int box_disk_open(noh_box *box, const noh_options *o)
 		return rc;
 	s->notes = d->crashes.notes;
 	s->crashes = d->crashes.seen.count ? &d->crashes.seen : NULL;
-	d->keeper = (struct keeper){ .journal = d->journal, .db = d->db, .store = d->store,
+	d->keeper = (struct keeper){ .journal = d->journal, .db = d->db, .store = d->store, .events = &box->events,
 				     .fold_bytes = o->journal_bytes / 8 * 3,
 				     .clock = s->clock, .wall_ms = s->clock.wall_ms,
 				     .wall_arg = s->clock.arg };

@@ -1,20 +1,21 @@
 /* box/events.c - noh.h: the event log, read by its numbers.
  *
- * The newest events are in memory (persist/eventlog.h). An event has its number from its place in the log, so a cursor is
- * good for any of its parts.
+ * The newest events are in memory (persist/eventlog.h), those before them in the image, with some in both. An event has
+ * its number from its place in the journal, so a cursor is good for either. What leaves memory is in the image by then:
+ * so who does not find it in memory looks there, and in this order nothing is missed.
  */
 #include "box/api.h"
 #include "sched/notice.h"
 
 #include <string.h>
 
-#define EVENTS_BYTES ((uint64_t)256 << 20)
 #define EVENTS_MEMORY ((uint64_t)16 << 20)       /* of a box without a directory */
 #define EVENTS_MS ((uint64_t)7 * 24 * 3600 * 1000)
 #define EVENTS_LIMIT 100
 #define EVENTS_LOOK 20000                        /* events one call looks at      */
 #define EVENTS_LAST_LOOK 65536
 #define EVENTS_LAST_MOST 1000
+#define SCAN_BYTES ((size_t)64 << 10)            /* read from the image at once   */
 
 /* ── open, change, end ── */
 
@@ -48,9 +49,11 @@ int noh_set_events(noh_box *box, uint64_t bytes, uint64_t ms, int detail)
 {
 	if (detail < NOH_EVENTS_DEFAULT || detail > NOH_EVENTS_NONE)
 		return error_set(NOH_EINVAL, "events_detail %d is none of the three", detail);
-	store_relaxed(&box->events_bytes, bytes ? bytes : box->disk.db ? EVENTS_BYTES : EVENTS_MEMORY);
+	store_relaxed(&box->events_bytes, bytes ? bytes : EVENTS_MEMORY);
 	store_relaxed(&box->events_ms, ms ? ms : EVENTS_MS);
 	store_relaxed(&box->sched.events.detail, (uint32_t)detail);
+	if (box->disk.db)
+		db_keep_events(box->disk.db, bytes, ms);
 	return NOH_OK;
 }
 
@@ -67,6 +70,11 @@ int box_events_open(noh_box *box, const noh_options *o)
 	return noh_set_events(box, o->events_bytes, o->events_ms, o->events_detail);
 }
 
+void box_events_start(noh_box *box)
+{
+	notice_open(&box->sched);
+}
+
 void box_events_stop(noh_box *box)
 {
 	eventlog_stop(&box->events);
@@ -80,15 +88,109 @@ void box_events_close(noh_box *box)
 	eventlog_close(&box->events);
 }
 
+/* ── both parts, as one ── */
+
+static uint64_t oldest_of(noh_box *box)
+{
+	uint64_t seq = 0;
+
+	if (box->disk.db)
+		(void)db_events_oldest(box->disk.db, &seq);
+	return seq ? seq : eventlog_oldest(&box->events);
+}
+
+static int too_old(noh_box *box, uint64_t cursor)
+{
+	uint64_t oldest = oldest_of(box);
+
+	return error_set(NOH_ETOOOLD, "events after %llu are gone: the oldest there is has the number %llu; go on from cursor "
+			 "%llu, and what was in between is missing", (unsigned long long)cursor,
+			 (unsigned long long)oldest, (unsigned long long)oldest - 1);
+}
+
+struct scan {
+	eventlog_fn *each;
+	void        *arg;
+	uint64_t     cursor;             /* the last one given */
+	uint8_t     *room;
+	size_t       size;
+};
+
+static int scan_one(void *arg, uint64_t seq, const void *event, size_t len)
+{
+	struct scan *s = arg;
+
+	s->cursor = seq;
+	return s->each(s->arg, seq, event, len);
+}
+
+static bool scan_room(struct scan *s, size_t size)
+{
+	uint8_t *room = mem_alloc(size);
+
+	if (!room)
+		return false;
+	mem_free(s->room, s->size);
+	s->room = room;
+	s->size = size;
+	return true;
+}
+
+/* What is in the image but not in memory: a piece of it. As each() says; NOH_ETOOOLD, NOH_ENOMEM, NOH_ECORRUPT. */
+static int scan_image(noh_box *box, struct scan *s)
+{
+	struct db *db = box->disk.db;
+	size_t used;
+	uint64_t first = s->cursor + 1, oldest;
+	int rc;
+
+	if (!db)
+		return NOH_ETOOOLD;
+	if (!s->room && !scan_room(s, SCAN_BYTES))
+		return error_set(NOH_ENOMEM, "no memory to read events");
+	rc = db_events(db, first, s->room, s->size, &used, &oldest);
+	if (rc == NOH_ENOMEM && used > s->size && scan_room(s, used))
+		rc = db_events(db, first, s->room, s->size, &used, &oldest);
+	if (rc == NOH_OK && used == 0 && first > db_events_newest(db) && first < eventlog_oldest(&box->events)) {
+		keeper_ask(&box->disk.keeper);
+		return error_set(NOH_ENOMEM, "event %llu is in the journal only, there was no memory for it: try again in a second",
+				 (unsigned long long)first);
+	}
+	if (rc == NOH_OK && used == 0 && first < eventlog_oldest(&box->events))
+		return NOH_ETOOOLD;
+	for (size_t at = 0; rc == 0 && at < used; ) {
+		struct db_event head;
+
+		memcpy(&head, s->room + at, sizeof head);
+		rc = scan_one(s, head.seq, s->room + at + sizeof head, (size_t)head.len);
+		at += sizeof head + record_pad((size_t)head.len);
+	}
+	return rc;
+}
+
+/* Events behind *cursor, until there are no more or each() returns anything but 0: that is the result. */
+static int scan(noh_box *box, uint64_t *cursor, eventlog_fn *each, void *arg)
+{
+	struct scan s = { .each = each, .arg = arg, .cursor = *cursor };
+	int rc = 0;
+
+	while (rc == 0 && s.cursor < eventlog_newest(&box->events)) {
+		rc = eventlog_read(&box->events, s.cursor + 1, scan_one, &s);
+		if (rc == NOH_ETOOOLD)
+			rc = scan_image(box, &s);
+	}
+	mem_free(s.room, s.size);
+	*cursor = s.cursor;
+	return rc;
+}
+
 /* ── reading ── */
 
 struct reading {
 	const noh_events_filter *filter;
 	noh_event_fn *each;
 	void         *user;
-	uint64_t      cursor;
 	uint32_t      limit, told, looked;
-	bool          damaged;
 };
 
 enum { GO_ON, ENOUGH };
@@ -98,12 +200,8 @@ static int read_one(void *arg, uint64_t seq, const void *bytes, size_t len)
 	struct reading *r = arg;
 	noh_event e;
 
-	if (!event_open(bytes, len, &e)) {
-		r->damaged = true;
-		return ENOUGH;
-	}
+	must(event_open(bytes, len, &e));        /* it was checked by whoever put it there */
 	e.seq = seq;
-	r->cursor = seq;
 	r->looked++;
 	if (event_matches(&e, r->filter)) {
 		r->told++;
@@ -113,22 +211,15 @@ static int read_one(void *arg, uint64_t seq, const void *bytes, size_t len)
 	return r->told == r->limit || r->looked == EVENTS_LOOK ? ENOUGH : GO_ON;
 }
 
-static int too_old(noh_box *box, uint64_t cursor)
+static int check_read(noh_box *box, const uint64_t *cursor, noh_event_fn *each)
 {
-	return error_set(NOH_ETOOOLD, "events after %llu are gone: the oldest there is has the number %llu; go on from %llu, and "
-			 "what was in between is missing", (unsigned long long)cursor,
-			 (unsigned long long)eventlog_oldest(&box->events),
-			 (unsigned long long)eventlog_oldest(&box->events) - 1);
-}
+	uint64_t newest = eventlog_newest(&box->events);
 
-static int check_read(noh_box *box, uint64_t cursor, noh_event_fn *each)
-{
-	if (!each)
-		return error_set(NOH_EINVAL, "noh_events_read: nobody to tell them");
-	if (cursor > eventlog_newest(&box->events))
+	if (!cursor || !each)
+		return error_set(NOH_EINVAL, "noh_events_read: no cursor, or nobody to tell them");
+	if (*cursor > newest)
 		return error_set(NOH_EINVAL, "cursor %llu: the newest event has the number %llu; is it of another data "
-				 "directory?", (unsigned long long)cursor,
-				 (unsigned long long)eventlog_newest(&box->events));
+				 "directory?", (unsigned long long)*cursor, (unsigned long long)newest);
 	return NOH_OK;
 }
 
@@ -136,15 +227,21 @@ int noh_events_read(noh_box *box, uint64_t *cursor, const noh_events_filter *fil
 		    void *user)
 {
 	struct reading r = { .filter = filter, .each = each, .user = user, .limit = limit ? limit : EVENTS_LIMIT };
-	int rc = cursor ? check_read(box, *cursor, each) : error_set(NOH_EINVAL, "noh_events_read: no cursor");
+	uint64_t at;
+	int rc = check_read(box, cursor, each);
 
 	if (rc != NOH_OK)
 		return rc;
-	r.cursor = *cursor ? *cursor : eventlog_oldest(&box->events) - 1;
-	if (eventlog_read(&box->events, r.cursor + 1, read_one, &r) == NOH_ETOOOLD)
-		return too_old(box, r.cursor);
-	*cursor = r.cursor;
-	return r.cursor < eventlog_newest(&box->events) ? NOH_OK : NOH_END;
+	do {                             /* from the beginning: while we looked, that may have gone */
+		at = *cursor ? *cursor : oldest_of(box) - 1;
+		rc = scan(box, &at, read_one, &r);
+	} while (rc == NOH_ETOOOLD && *cursor == 0 && r.looked == 0);
+	if (rc == NOH_ETOOOLD && r.looked == 0)
+		return too_old(box, at);
+	if (rc < 0 && r.looked == 0)
+		return rc;
+	*cursor = at;                    /* what is wrong behind it, the next call says */
+	return at < eventlog_newest(&box->events) ? NOH_OK : NOH_END;
 }
 
 int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest)
@@ -154,7 +251,7 @@ int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest)
 	if (newest)
 		*newest = last;
 	if (oldest)
-		*oldest = last ? eventlog_oldest(&box->events) : 0;
+		*oldest = last ? oldest_of(box) : 0;
 	return NOH_OK;
 }
 
@@ -184,24 +281,41 @@ static int note_last(void *arg, uint64_t seq, const void *bytes, size_t len)
 	return 0;
 }
 
+/* Where to begin: behind that one. False: it has none. */
+static int find_last(noh_box *box, const char *address, uint32_t n, uint64_t *cursor)
+{
+	struct last *l = mem_zalloc(sizeof *l);
+	uint64_t newest = eventlog_newest(&box->events), at = oldest_of(box) - 1;
+	int rc;
+
+	if (!l)
+		return error_set(NOH_ENOMEM, "no memory to look for the events of %s", address);
+	l->address = address;
+	l->n = n == 0 ? 10 : n > EVENTS_LAST_MOST ? EVENTS_LAST_MOST : n;
+	if (newest > EVENTS_LAST_LOOK && newest - EVENTS_LAST_LOOK > at)
+		at = newest - EVENTS_LAST_LOOK;
+	rc = scan(box, &at, note_last, l);
+	if (rc == NOH_ETOOOLD)
+		rc = too_old(box, at);
+	if (rc == NOH_OK && l->count == 0)
+		rc = NOH_END;
+	if (rc == NOH_OK)
+		*cursor = l->seqs[l->count > l->n ? l->count % l->n : 0] - 1;
+	mem_free(l, sizeof *l);
+	return rc;
+}
+
 int noh_events_last(noh_box *box, const char *address, uint32_t n, noh_event_fn *each, void *user)
 {
-	struct last l = { .address = address, .n = n == 0 ? 10 : n > EVENTS_LAST_MOST ? EVENTS_LAST_MOST : n };
 	noh_events_filter of_it = { .actor = address };
-	uint64_t newest = eventlog_newest(&box->events), oldest = eventlog_oldest(&box->events), cursor, end;
-	int rc = NOH_OK;
+	uint64_t cursor;
+	int rc;
 
 	if (!address || !each)
 		return error_set(NOH_EINVAL, "noh_events_last: no address, or nobody to tell");
-	if (newest > EVENTS_LAST_LOOK && newest - EVENTS_LAST_LOOK > oldest)
-		oldest = newest - EVENTS_LAST_LOOK;
-	(void)eventlog_read(&box->events, oldest, note_last, &l);
-	if (l.count == 0)
-		return NOH_END;
-	cursor = l.seqs[l.count > l.n ? l.count % l.n : 0] - 1;
-	end = l.seqs[(l.count - 1) % l.n];
-	while (rc == NOH_OK && cursor < end)
-		rc = noh_events_read(box, &cursor, &of_it, 0, each, user);
+	rc = find_last(box, address, n, &cursor);
+	while (rc == NOH_OK)
+		rc = noh_events_read(box, &cursor, &of_it, EVENTS_LAST_MOST, each, user);
 	return rc;
 }
 

@@ -48,6 +48,9 @@ static int fill(struct care *c, noh_dir_info *info)
 	info->key_bytes = s.idem_bytes;
 	info->timers = s.timers;
 	info->dead_letters = s.dead;
+	info->events = s.events;
+	info->event_bytes = s.event_bytes;
+	info->event_seq = s.event_seq;
 	if (files_path(path, c->dir.path, JOURNAL_DIR) == NOH_OK)
 		info->journal_bytes = files_bytes(path, ".seg", &info->segments);
 	if (files_path(path, c->dir.path, "image") == NOH_OK)
@@ -143,7 +146,7 @@ static int keep_tail(void *arg, uint64_t frame, uint64_t epoch, const struct rec
 	char *text;
 
 	(void)frame, (void)epoch, (void)parts, (void)end;
-	if (!of_type(l, address, head->address_len) || db_has(l->c->db, address, head->address_len))
+	if ((head->flags & RECORD_NOTICE) || !of_type(l, address, head->address_len) || db_has(l->c->db, address, head->address_len))
 		return NOH_OK;
 	text = make_space(l) ? mem_alloc(head->address_len + 1u) : NULL;
 	if (!text)

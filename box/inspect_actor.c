@@ -7,6 +7,7 @@
 #include "box/care.h"
 
 #include "core/address.h"
+#include "core/event.h"
 #include "core/mem.h"
 
 #include <string.h>
@@ -85,6 +86,7 @@ static void give_part(struct seen *s, const struct part *p, noh_piece piece)
 	struct part_state state;
 	struct part_dead dead;
 	struct message_id id;
+	noh_event event;
 
 	piece.key = p->key;
 	piece.key_len = p->key_len;
@@ -128,6 +130,15 @@ static void give_part(struct seen *s, const struct part *p, noh_piece piece)
 		piece.kind = dead.kind;
 		set_id(&piece, &dead.id);
 		set_rest(&piece, p, sizeof dead + record_pad(dead.reason_len));
+		break;
+	case PART_EVENT:
+		if (!event_open(p->data, p->len, &event))
+			return;
+		piece.what = NOH_PIECE_EVENT;
+		piece.key = event.kind;
+		piece.key_len = strlen(event.kind);
+		piece.value = event.data;
+		piece.len = event.len;
 		break;
 	default:
 		return;
@@ -174,7 +185,7 @@ static int keep(void *arg, uint64_t frame, uint64_t epoch, const struct record_h
 	bool own = head->address_len == s->len && memcmp(record_address(head), s->address, s->len) == 0;
 
 	(void)epoch;
-	if (!parts_valid(parts, end) || (!own && !sends_to(s, parts, end)))
+	if ((head->flags & RECORD_NOTICE) || !parts_valid(parts, end) || (!own && !sends_to(s, parts, end)))
 		return NOH_OK;
 	struct kept *k = mem_alloc(sizeof *k + head->size);
 

@@ -73,6 +73,13 @@ const struct metric metrics[] = {
 	{ "noh_worker_busy_ratio", METRIC_GAUGE, "worker", "Share of busy time in the last 10 to 20 seconds, 0 to 1.",
 	  metric_busy_ratio },
 
+	{ "noh_events_total", METRIC_COUNTER, "", "Events told since the start, by actors and by the box.", metric_events },
+	{ "noh_events_lost_total", METRIC_COUNTER, "",
+	  "Events of the box that were left out: no memory, or too many waited for a full disk.", metric_events_lost },
+	{ "noh_events_bytes", METRIC_GAUGE, "", "Size of the event log: in the image, or of a box without a directory in memory.",
+	  metric_events_bytes },
+	{ "noh_events_oldest_seconds", METRIC_GAUGE, "", "Age of the oldest event there is.", metric_events_oldest },
+
 	{ "noh_commit_duration_seconds", METRIC_HISTOGRAM, "", "Time from collecting a group of records to having it on disk.",
 	  metric_commit },
 	{ "noh_commit_batch_size", METRIC_HISTOGRAM, "", "Records of one commit.", metric_group },

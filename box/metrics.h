@@ -71,7 +71,7 @@ metric_fn metric_actors_active, metric_actors_stored, metric_activations, metric
 /* metrics_box.c */
 metric_fn metric_build, metric_started, metric_ready, metric_dead_letters, metric_late_answers, metric_memory,
 	metric_timers, metric_lateness, metric_turns, metric_slow_turns, metric_steals, metric_parked, metric_busy,
-	metric_busy_ratio;
+	metric_busy_ratio, metric_events, metric_events_lost, metric_events_bytes, metric_events_oldest;
 
 /* metrics_disk.c */
 metric_fn metric_commit, metric_group, metric_lag, metric_journal, metric_unfolded, metric_written, metric_store_used,

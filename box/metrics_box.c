@@ -55,6 +55,33 @@ void metric_memory(struct scrape *m)
 	metric_number(m, "", sched_bytes(&m->box->sched));
 }
 
+/* ── events ── */
+
+void metric_events(struct scrape *m)
+{
+	metric_number(m, "", load_relaxed(&m->box->sched.events.told));
+}
+
+void metric_events_lost(struct scrape *m)
+{
+	metric_number(m, "", load_relaxed(&m->box->sched.events.lost));
+}
+
+void metric_events_bytes(struct scrape *m)
+{
+	metric_number(m, "", m->box->disk.db ? m->db.event_bytes : eventlog_bytes(&m->box->events));
+}
+
+void metric_events_oldest(struct scrape *m)
+{
+	uint64_t now = m->now_ns / 1000000u + m->box->sched.wall_offset_ms, at = m->db.event_oldest_ms;
+
+	if (!at)
+		at = eventlog_oldest_ms(&m->box->events);
+	if (at)
+		metric_seconds(m, "", now > at ? (now - at) * 1000000u : 0);
+}
+
 /* ── timers ── */
 
 void metric_timers(struct scrape *m)

@@ -156,7 +156,7 @@ static int check_record(void *arg, uint64_t frame, uint64_t epoch, const struct 
 			   (unsigned long long)epoch);
 	if (!parts_valid(parts, end))
 		find_later(v, head, frame, "a part of this record makes no sense");
-	else if (v->c->db && frame <= v->walk.stamp)
+	else if (v->c->db && frame <= v->walk.stamp && !(head->flags & RECORD_NOTICE))
 		check_folded(v, frame, head, parts, end);
 	return NOH_OK;
 }

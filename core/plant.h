@@ -28,6 +28,7 @@ enum plant {
 	PLANT_KEY_FORGOTTEN,         /* a key is not known before it is folded                        */
 	PLANT_ENTRIES_LEFT,          /* erasing an actor leaves its entries in the image              */
 	PLANT_STEP_SPLIT,            /* a step's records are split over two frames                   */
+	PLANT_EVENT_STAYS,           /* a turn that is undone has told its events all the same        */
 	PLANT_BACKOFF_UNCAPPED,      /* a back-off grows beyond its cap                              */
 	PLANT_RESTART_LOSES,         /* a restart loses what waits in the mailbox                    */
 	PLANT_ESCALATION_LOOP,       /* escalation goes on in a circle of parents                    */

@@ -64,6 +64,11 @@ void record_finish(uint8_t *record, const uint8_t *end)
 	memcpy(record, &size, sizeof size);
 }
 
+void record_set_order(uint8_t *record, uint64_t order)
+{
+	memcpy(record + offsetof(struct record_head, order), &order, sizeof order);
+}
+
 bool record_next(const uint8_t **at, const uint8_t *end, const struct record_head **head,
 		 const uint8_t **parts, const uint8_t **parts_end)
 {

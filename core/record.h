@@ -54,7 +54,7 @@ struct record_head {
 	uint64_t tag;           /* the box's epoch before the push                            */
 	uint64_t seq;           /* of the actor: max(previous + 1, tag << 20)                 */
 	uint64_t hash;          /* of the address                                             */
-	uint64_t reserved;
+	uint64_t order;         /* RECORD_EVENTS: of its events among those of its group      */
 };
 
 struct part_head {
@@ -97,7 +97,6 @@ struct part_event {
 	uint32_t len;           /* of the data behind the texts                               */
 };
 enum { EVENT_BY_BOX = 1 };
-
 struct part_vitals {            /* then the parent's address, the reason, the error: one after the other */
 	uint64_t failed_ms, window_ms, until_ms;         /* wall-clock time                   */
 	uint64_t desired, observed;
@@ -139,6 +138,7 @@ bool part_next(const uint8_t **at, const uint8_t *end, struct part *part);
 uint8_t *record_begin(uint8_t *out, const char *address, size_t len, uint64_t hash, uint64_t tag,
 		      uint64_t seq, uint8_t flags);
 void record_finish(uint8_t *record, const uint8_t *end);
+void record_set_order(uint8_t *record, uint64_t order);
 
 static inline size_t record_parts_at(size_t address_len)
 {

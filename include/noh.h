@@ -629,6 +629,61 @@ NOH_API int noh_schedule_list(noh_box *box, const char *type, const char *addres
  * NOH_END: it has none of this kind. Blocks at most timeout_ms. */
 NOH_API int noh_schedule_drop(noh_box *box, const char *address, uint32_t kind, uint32_t timeout_ms);
 
+/* ── supervision: how actors are, who belongs to whom ── */
+
+typedef enum { NOH_HEALTHY, NOH_DOWN, NOH_DEGRADED, NOH_STOPPED, NOH_QUARANTINED, NOH_AWAITING } noh_health;
+NOH_API const char *noh_health_name(noh_health health);          /* "healthy", "down" ...                */
+
+/* Of any actor, active or stored; kept as long as its state is. Nothing is known of an actor that never failed, was never
+ * spawned and never set a revision: then all of it is zero, and it is healthy. */
+#define NOH_REASON_MAX 200
+typedef struct noh_vitals {
+	noh_health health;
+	noh_life   life;
+	uint64_t   restarts;                 /* after failures, ever                              */
+	uint64_t   failed_ms;                /* the last failure: wall clock; 0: none             */
+	uint64_t   until_ms;                 /* down, degraded: it is tried again then; wall clock */
+	uint64_t   desired, observed;        /* noh_set_revision                                  */
+	uint64_t   order;                    /* which child of its parent it is: 1, 2 ...         */
+	uint32_t   children;                 /* it has                                            */
+	char       reason[NOH_REASON_MAX + 1];   /* of the last failure                           */
+	char       error[NOH_REASON_MAX + 1];    /* noh_set_error                                 */
+	char       parent[256];              /* address; "": none                                 */
+} noh_vitals;
+
+/* Never activates anybody, and waits for no actor. NOH_OK, NOH_EADDRESS, NOH_ENOTYPE, NOH_ESTOPPED. */
+NOH_API int noh_get_vitals(noh_box *box, const char *address, noh_vitals *vitals);
+
+/* The living tree: actors that are in memory, or are not healthy, and have a parent or children; depth first, children in
+ * the order spawned. root: from there (NOH_ENOACTOR: it is not in the tree); NULL: from all that have no parent in it. Ends when
+ * each() returns anything but 0. It is a picture of one instant, made before each() is called first. */
+typedef struct noh_tree_node {
+	const char       *address;
+	unsigned          depth;             /* the root: 0                                       */
+	bool              last;              /* of its parent's children, or of the roots         */
+	const noh_vitals *vitals;
+} noh_tree_node;
+typedef int noh_tree_fn(void *user, const noh_tree_node *node);
+NOH_API int noh_tree(noh_box *box, const char *root, noh_tree_fn *each, void *user);
+
+/* Stop an actor and all below it: children first, the last spawned first of all, one after the other. Each has its type's
+ * stop_ms to finish what waits (5000 without supervision), then it is stopped by force (as noh_deactivate does). Whoever
+ * is not active is passed over. Blocks at most timeout_ms: NOH_ETIMEOUT, and it goes on by itself. noh_stop does this first with
+ * every tree there is. */
+NOH_API int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms);
+
+/* The same without waiting, also from inside a turn (it begins at once, whatever becomes of the turn). done (or NULL) is
+ * called as in noh_call_then, once all have stopped; without answer. */
+NOH_API int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *user);
+
+/* Let an actor that is not healthy begin anew; "type" instead of an address: all of that type that are. On disk when it
+ * returns. NOH_OK; NOH_END: there was nothing to resume; NOH_ETIMEOUT. Blocks. */
+NOH_API int noh_resume(noh_box *box, const char *address_or_type, uint32_t timeout_ms);
+
+/* Actors that are degraded, stopped, quarantined or awaiting a revision, of one type or (NULL) of all; in no order. Ends when each()
+ * returns anything but 0. Blocks for what is stored: at most timeout_ms (then it tells what is there, and is NOH_ETIMEOUT). */
+typedef int noh_quarantine_fn(void *user, const char *address, const noh_vitals *vitals);
+NOH_API int noh_quarantine_list(noh_box *box, const char *type, uint32_t timeout_ms, noh_quarantine_fn *each, void *user);
 /* ── events ──
  *
  * What happened, in order: what actors tell with noh_emit, and what the box tells of them (events_detail). A box with a
@@ -689,61 +744,6 @@ NOH_API int noh_set_events(noh_box *box, uint64_t events_bytes, uint64_t events_
 
 /* Tell that a setting has changed, as an event of the box: what, from which value to which. */
 NOH_API int noh_tell_config(noh_box *box, const char *what, const char *from, const char *to);
-/* ── supervision: how actors are, who belongs to whom ── */
-
-typedef enum { NOH_HEALTHY, NOH_DOWN, NOH_DEGRADED, NOH_STOPPED, NOH_QUARANTINED, NOH_AWAITING } noh_health;
-NOH_API const char *noh_health_name(noh_health health);          /* "healthy", "down" ...                */
-
-/* Of any actor, active or stored; kept as long as its state is. Nothing is known of an actor that never failed, was never
- * spawned and never set a revision: then all of it is zero, and it is healthy. */
-#define NOH_REASON_MAX 200
-typedef struct noh_vitals {
-	noh_health health;
-	noh_life   life;
-	uint64_t   restarts;                 /* after failures, ever                              */
-	uint64_t   failed_ms;                /* the last failure: wall clock; 0: none             */
-	uint64_t   until_ms;                 /* down, degraded: it is tried again then; wall clock */
-	uint64_t   desired, observed;        /* noh_set_revision                                  */
-	uint64_t   order;                    /* which child of its parent it is: 1, 2 ...         */
-	uint32_t   children;                 /* it has                                            */
-	char       reason[NOH_REASON_MAX + 1];   /* of the last failure                           */
-	char       error[NOH_REASON_MAX + 1];    /* noh_set_error                                 */
-	char       parent[256];              /* address; "": none                                 */
-} noh_vitals;
-
-/* Never activates anybody, and waits for no actor. NOH_OK, NOH_EADDRESS, NOH_ENOTYPE, NOH_ESTOPPED. */
-NOH_API int noh_get_vitals(noh_box *box, const char *address, noh_vitals *vitals);
-
-/* The living tree: actors that are in memory, or are not healthy, and have a parent or children; depth first, children in
- * the order spawned. root: from there (NOH_ENOACTOR: it is not in the tree); NULL: from all that have no parent in it. Ends when
- * each() returns anything but 0. It is a picture of one instant, made before each() is called first. */
-typedef struct noh_tree_node {
-	const char       *address;
-	unsigned          depth;             /* the root: 0                                       */
-	bool              last;              /* of its parent's children, or of the roots         */
-	const noh_vitals *vitals;
-} noh_tree_node;
-typedef int noh_tree_fn(void *user, const noh_tree_node *node);
-NOH_API int noh_tree(noh_box *box, const char *root, noh_tree_fn *each, void *user);
-
-/* Stop an actor and all below it: children first, the last spawned first of all, one after the other. Each has its type's
- * stop_ms to finish what waits (5000 without supervision), then it is stopped by force (as noh_deactivate does). Whoever
- * is not active is passed over. Blocks at most timeout_ms: NOH_ETIMEOUT, and it goes on by itself. noh_stop does this first with
- * every tree there is. */
-NOH_API int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms);
-
-/* The same without waiting, also from inside a turn (it begins at once, whatever becomes of the turn). done (or NULL) is
- * called as in noh_call_then, once all have stopped; without answer. */
-NOH_API int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *user);
-
-/* Let an actor that is not healthy begin anew; "type" instead of an address: all of that type that are. On disk when it
- * returns. NOH_OK; NOH_END: there was nothing to resume; NOH_ETIMEOUT. Blocks. */
-NOH_API int noh_resume(noh_box *box, const char *address_or_type, uint32_t timeout_ms);
-
-/* Actors that are degraded, stopped, quarantined or awaiting a revision, of one type or (NULL) of all; in no order. Ends when each()
- * returns anything but 0. Blocks for what is stored: at most timeout_ms (then it tells what is there, and is NOH_ETIMEOUT). */
-typedef int noh_quarantine_fn(void *user, const char *address, const noh_vitals *vitals);
-NOH_API int noh_quarantine_list(noh_box *box, const char *type, uint32_t timeout_ms, noh_quarantine_fn *each, void *user);
 
 /* ── 5 inside a turn ─────────────────────────────────────────────────────────────────────────*/
 NOH_API noh_box    *noh_turn_box(noh_turn *turn);
@@ -1100,6 +1100,8 @@ typedef struct noh_dir_info {
 	uint64_t tail_records, torn_bytes;
 	uint64_t segments, journal_bytes, image_bytes;
 	uint64_t actors, entries, pending, keys, key_bytes, timers, dead_letters;
+	uint64_t events, event_bytes;
+	uint64_t event_seq;        /* the last event's number                                  */
 } noh_dir_info;
 NOH_API int noh_inspect(const char *dir, noh_dir_info *info);
 
@@ -1122,6 +1124,7 @@ enum {
 	NOH_PIECE_SENT,            /* tail: a message: to key, kind, value                     */
 	NOH_PIECE_KEY,             /* tail: an idempotency key: key, the answer: value         */
 	NOH_PIECE_DEAD,            /* tail: a message set aside: kind                          */
+	NOH_PIECE_EVENT,           /* tail: an event it told: its kind is key, its data value  */
 	NOH_PIECE_VITALS           /* how it is (noh_get_vitals), as it is stored: value       */
 };
 typedef struct noh_piece {

@@ -289,9 +289,10 @@ int db_read_stamp(struct db *db, MDB_txn *txn, struct meta_stamp *stamp)
 		return db_error(db, rc, "reading");
 	if (rc == MDB_NOTFOUND ||
 	    !value_row(TABLE_META, name, sizeof name - 1, val.mv_data, val.mv_size, &row) ||
-	    row.rest_len != sizeof *stamp)
+	    (row.rest_len != sizeof *stamp && row.rest_len != offsetof(struct meta_stamp, event_seq)))
 		return db_damaged(db, TABLE_META, name, sizeof name - 1);
-	memcpy(stamp, row.rest, sizeof *stamp);
+	*stamp = (struct meta_stamp){ .frame = 0 };
+	memcpy(stamp, row.rest, row.rest_len);
 	return NOH_OK;
 }
 
@@ -330,12 +331,7 @@ void db_get_stats(struct db *db, struct db_stats *stats)
 	MDB_envinfo info = {0};
 
 	if (reader_take(db, &r) == NOH_OK) {
-		for (enum table t = 0; t < TABLES; t++) {
-			MDB_stat s;
-
-			if (mdb_stat(r->txn, db->fixed.tables[t], &s) == MDB_SUCCESS)
-				rows[t] = s.ms_entries;
-		}
+		(void)db_count(db, r->txn, rows);
 		mdb_env_info(db->fixed.env, &info);
 		(void)db_read_stamp(db, r->txn, &stamp);
 		reader_give(r);
@@ -345,6 +341,8 @@ void db_get_stats(struct db *db, struct db_stats *stats)
 		.pending = rows[TABLE_PENDING], .idem = rows[TABLE_IDEM],
 		.idem_bytes = stamp.idem_bytes, .idem_dropped = stamp.idem_dropped,
 		.timers = rows[TABLE_TIMERS], .dead = rows[TABLE_DEAD],
+		.events = rows[TABLE_EVENTS], .event_bytes = stamp.event_bytes, .event_seq = stamp.event_seq,
+		.event_oldest_ms = stamp.event_oldest_ms,
 		.map_bytes = info.me_mapsize,
 		.used_bytes = ((uint64_t)info.me_last_pgno + 1) * db->fixed.page,
 		.folds = stamp.folds, .folded_records = stamp.records,

@@ -10,6 +10,7 @@
  *     timers    due_ms, address                      -> nothing: a hint (numbers big-endian here)
  *     types     type NUL version schema              -> how many images
  *     dead      at_ms, number                        -> a DEAD part and the receiver
+ *     events    number                               -> an EVENT part
  *     meta      stamp, format, id, counts
  *
  * Owns     the LMDB environment. Images handed out are the caller's: mem_free(image, len).
@@ -33,6 +34,8 @@ struct db_options {
 	uint64_t    map_bytes;       /* at first; grows by itself; 0: 1 GiB                       */
 	uint64_t    idem_ms;         /* how long idempotency keys are kept; 0: 24 h               */
 	uint64_t    idem_bytes;      /* and how many bytes of them; 0: 1 GiB                      */
+	uint64_t    event_ms;        /* how long events are kept; 0: 7 days                       */
+	uint64_t    event_bytes;     /* and how many bytes of them; 0: 256 MiB                    */
 };
 
 /* NOH_OK, NOH_EDISK, NOH_ECORRUPT (truncated, bad meta: names the file), NOH_EVERSION, NOH_ENOMEM. */
@@ -99,6 +102,18 @@ typedef int db_dead_fn(void *arg, uint64_t at_ms, uint64_t number, const char *r
 /* From this row on, oldest first; 0, 0: all. */
 int db_dead(struct db *db, uint64_t from_ms, uint64_t from_number, db_dead_fn *each, void *arg);
 
+/* Events by number, from `first` on: as many as fit into `room` bytes, but one at least, copied one after the other as
+ * {number, length, event padded to 8}. NOH_OK with *used 0: there is none above. NOH_ETOOOLD: `first` is gone; *oldest is
+ * what there is (0: nothing). NOH_ENOMEM: room is too small, *used says how much is needed; or as it says. */
+struct db_event { uint64_t seq, len; };
+int db_events(struct db *db, uint64_t first, uint8_t *room, size_t size, size_t *used, uint64_t *oldest);
+int db_events_oldest(struct db *db, uint64_t *seq);         /* the first row's number; 0: there is none */
+uint64_t db_events_newest(struct db *db);                  /* the last that was folded, there or not */
+void db_keep_events(struct db *db, uint64_t bytes, uint64_t ms);         /* from now on; 0: as in db_options */
+bool db_events_expire(struct db *db, uint64_t now_ms);      /* is there one to go? Waits for nothing */
+/* Those that are too old or too many go, without a fold. NOH_OK, or as fold_commit. By whoever folds. */
+int db_expire_events(struct db *db, uint64_t now_ms);
+
 /* For scans: up to `most` addresses that begin with prefix, in the order of their bytes, above `after`
  * (NULL: from the first one). *end: there are no more. */
 int db_rows(struct db *db, const char *prefix, size_t prefix_len, const char *after, size_t after_len,
@@ -113,6 +128,8 @@ struct db_stats {
 	uint64_t images, entries, pending, idem, idem_bytes, timers, dead;
 	uint64_t idem_dropped;       /* keys that went before their time: over idem_bytes        */
 	uint64_t map_bytes, used_bytes, folds, folded_records;
+	uint64_t events, event_bytes, event_seq;   /* event_seq: the last that was folded        */
+	uint64_t event_oldest_ms;    /* when the first was told; 0: there is none                */
 };
 void db_get_stats(struct db *db, struct db_stats *stats);
 /* The same as the last commit of this process left it: takes no snapshot, waits for nothing. */

@@ -29,20 +29,28 @@ struct db {
 		int      fd;                 /* of it; -1: read only */
 		uint32_t page;
 		bool     read_only;
+		bool     no_events;          /* it is of format 1, and open to look only */
 		uint64_t idem_ms, idem_bytes;
 	} fixed;
+	struct { atomic_u64 bytes, ms; } events;             /* how many are kept, and how long */
 	_Alignas(CACHE_LINE) struct {
 		atomic_u64 rows;             /* images and pending messages at the last commit */
 		atomic_u64 images;
 		atomic_u64 frame, epoch;     /* the stamp */
 		atomic_u64 tables[TABLES];   /* rows                                             */
 		atomic_u64 idem_bytes, idem_dropped, folds, folded_records, used_bytes, map_bytes;
+		atomic_u64 event_seq, event_bytes, event_oldest_ms;
 		atomic_u64 last_txn;
 		struct { atomic_u64 txn, at_ms; } commits[COMMITS];      /* the last ones; by number */
 	} shown;
 	_Alignas(CACHE_LINE) struct { atomic_u32 gate; } shared;    /* 1: the map moves, no new reader */
 	struct reader readers[READERS];
 };
+
+static inline bool db_has_table(const struct db *db, enum table t)
+{
+	return t != TABLE_EVENTS || !db->fixed.no_events;
+}
 
 /* A snapshot at least as new as the last commit; give it back soon. NOH_OK or an error. */
 int  reader_take(struct db *db, struct reader **r);

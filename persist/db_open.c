@@ -140,6 +140,10 @@ static int tables_open(struct db *db, MDB_txn *txn, unsigned flags)
 	for (enum table t = 0; t < TABLES; t++) {
 		int rc = mdb_dbi_open(txn, table_name(t), flags, &db->fixed.tables[t]);
 
+		if (rc == MDB_NOTFOUND && t == TABLE_EVENTS && db->fixed.read_only) {
+			db->fixed.no_events = true;
+			continue;
+		}
 		if (rc == MDB_NOTFOUND)
 			return error_set(NOH_ECORRUPT, "%s: table %s is missing; restore a backup",
 					 db->fixed.file, table_name(t));
@@ -215,7 +219,7 @@ static int make_new(struct db *db, const struct db_options *o, const char *path)
 	return rc == NOH_OK ? sync_dir(o->dir) : rc;
 }
 
-static int check_format(struct db *db, MDB_txn *txn, uint64_t dir_id)
+static int check_format(struct db *db, MDB_txn *txn, uint64_t dir_id, struct meta_format *out)
 {
 	static const char name[] = "format";
 	MDB_val key = { sizeof name - 1, (void *)(uintptr_t)name }, val;
@@ -230,20 +234,49 @@ static int check_format(struct db *db, MDB_txn *txn, uint64_t dir_id)
 	    row.rest_len < sizeof format)
 		return db_damaged(db, TABLE_META, name, sizeof name - 1);
 	memcpy(&format, row.rest, sizeof format);
-	if (format.format != IMAGE_FORMAT)
-		return error_set(NOH_EVERSION, "%s: format %u, this program reads %d; use the version "
+	if (format.format < 1 || format.format > IMAGE_FORMAT)
+		return error_set(NOH_EVERSION, "%s: format %u, this program reads up to %d; use the version "
 				 "that wrote it", db->fixed.file, format.format, IMAGE_FORMAT);
 	if (format.dir_id != dir_id)
 		return error_set(NOH_ECORRUPT, "%s belongs to data directory %016llx, this is %016llx; "
 				 "files of two directories were mixed", db->fixed.file,
 				 (unsigned long long)format.dir_id, (unsigned long long)dir_id);
+	*out = format;
 	return NOH_OK;
+}
+
+/* Of format 1: it gets the table it has not, and a number that older programs refuse, at once. */
+static int upgrade(struct db *db, uint64_t dir_id)
+{
+	struct meta_format format = { .format = 0 };
+	MDB_txn *txn;
+	int rc = db_error(db, mdb_txn_begin(db->fixed.env, NULL, 0, &txn), "opening");
+
+	if (rc != NOH_OK)
+		return rc;
+	rc = mdb_dbi_open(txn, table_name(TABLE_META), 0, &db->fixed.tables[TABLE_META]);
+	rc = rc == MDB_NOTFOUND ? NOH_OK : rc != MDB_SUCCESS ? db_error(db, rc, "opening") :
+	     check_format(db, txn, dir_id, &format);         /* what is missing is told by who reads it */
+	if (rc != NOH_OK || format.format != 1) {
+		mdb_txn_abort(txn);
+		return rc;
+	}
+	format.format = IMAGE_FORMAT;
+	rc = db_error(db, mdb_dbi_open(txn, table_name(TABLE_EVENTS), MDB_CREATE, &db->fixed.tables[TABLE_EVENTS]), "writing");
+	if (rc == NOH_OK)
+		rc = meta_put(db, txn, "format", &format, sizeof format);
+	if (rc != NOH_OK) {
+		mdb_txn_abort(txn);
+		return rc;
+	}
+	return db_error(db, mdb_txn_commit(txn), "writing");
 }
 
 /* Tables, format and stamp of what is there. */
 static int read_meta(struct db *db, uint64_t dir_id)
 {
 	struct meta_stamp stamp;
+	struct meta_format format;
 	uint64_t rows[TABLES];
 	MDB_txn *txn;
 	int rc = db_error(db, mdb_txn_begin(db->fixed.env, NULL, MDB_RDONLY, &txn), "opening");
@@ -252,7 +285,7 @@ static int read_meta(struct db *db, uint64_t dir_id)
 		return rc;
 	rc = tables_open(db, txn, 0);
 	if (rc == NOH_OK)
-		rc = check_format(db, txn, dir_id);
+		rc = check_format(db, txn, dir_id, &format);
 	if (rc == NOH_OK)
 		rc = db_read_stamp(db, txn, &stamp);
 	if (rc == NOH_OK && !db_count(db, txn, rows))
@@ -288,6 +321,8 @@ static int open_in(struct db *db, const struct db_options *o)
 	if (map_bytes < first_map(o))
 		map_bytes = first_map(o);
 	rc = env_open(db, path, o->read_only ? 0 : map_bytes);
+	if (rc == NOH_OK && !o->read_only)
+		rc = upgrade(db, o->dir_id);
 	if (rc == NOH_OK)
 		rc = read_meta(db, o->dir_id);
 	if (rc == NOH_OK && !o->read_only) {
@@ -314,6 +349,7 @@ int db_open(struct db **out, const struct db_options *o)
 	db->fixed.read_only = o->read_only;
 	db->fixed.idem_ms = o->idem_ms ? o->idem_ms : IDEM_MS;
 	db->fixed.idem_bytes = o->idem_bytes ? o->idem_bytes : IDEM_BYTES;
+	db_keep_events(db, o->event_bytes, o->event_ms);
 	int rc = open_in(db, o);
 
 	if (rc != NOH_OK) {

@@ -12,6 +12,9 @@ bool db_count(struct db *db, MDB_txn *txn, uint64_t *rows)
 	for (enum table t = 0; t < TABLES; t++) {
 		MDB_stat s;
 
+		rows[t] = 0;
+		if (!db_has_table(db, t))
+			continue;
 		if (mdb_stat(txn, db->fixed.tables[t], &s) != MDB_SUCCESS)
 			return false;
 		rows[t] = s.ms_entries;
@@ -28,6 +31,9 @@ void db_show(struct db *db, const struct meta_stamp *stamp, const uint64_t *rows
 		store_relaxed(&db->shown.tables[t], rows[t]);
 	store_relaxed(&db->shown.idem_bytes, stamp->idem_bytes);
 	store_relaxed(&db->shown.idem_dropped, stamp->idem_dropped);
+	store_relaxed(&db->shown.event_bytes, stamp->event_bytes);
+	store_relaxed(&db->shown.event_oldest_ms, stamp->event_oldest_ms);
+	store_release(&db->shown.event_seq, stamp->event_seq);
 	store_relaxed(&db->shown.folds, stamp->folds);
 	store_relaxed(&db->shown.folded_records, stamp->records);
 	store_relaxed(&db->shown.used_bytes, ((uint64_t)info.me_last_pgno + 1) * db->fixed.page);
@@ -52,6 +58,10 @@ void db_shown_stats(struct db *db, struct db_stats *stats)
 		.idem_dropped = load_relaxed(&db->shown.idem_dropped),
 		.timers = load_relaxed(&db->shown.tables[TABLE_TIMERS]),
 		.dead = load_relaxed(&db->shown.tables[TABLE_DEAD]),
+		.events = load_relaxed(&db->shown.tables[TABLE_EVENTS]),
+		.event_bytes = load_relaxed(&db->shown.event_bytes),
+		.event_seq = load_relaxed(&db->shown.event_seq),
+		.event_oldest_ms = load_relaxed(&db->shown.event_oldest_ms),
 		.map_bytes = load_relaxed(&db->shown.map_bytes),
 		.used_bytes = load_relaxed(&db->shown.used_bytes),
 		.folds = load_relaxed(&db->shown.folds),

@@ -9,6 +9,7 @@
 #include "core/futex.h"
 #include "core/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define CHUNK ((size_t)64 << 10)
@@ -16,12 +17,14 @@
 struct eventlog_chunk {
 	struct eventlog_chunk *next;
 	uint64_t first;
-	uint64_t last_ms;                /* when its last event was told                                */
+	uint64_t first_ms, last_ms;      /* when its events were told; last_ms: the appender's          */
 	uint32_t readers;                /* this and the next: guarded by the lock                      */
 	bool     dropped;
 	size_t   used, room;             /* used: the appender's                                        */
 	_Alignas(8) uint8_t bytes[];     /* length 8, event padded to 8                                 */
 };
+
+struct eventlog_staged { uint64_t order; size_t at; uint32_t len, nth; };
 
 static size_t chunk_bytes(const struct eventlog_chunk *c)
 {
@@ -55,6 +58,8 @@ void eventlog_close(struct eventlog *l)
 		chunk_free(l, c);
 	}
 	l->newest_chunk = NULL;
+	mem_free(l->stage.list, l->stage.room * sizeof *l->stage.list);
+	mem_free(l->stage.bytes, l->stage.size);
 	pthread_mutex_destroy(&l->lock);
 }
 
@@ -81,14 +86,14 @@ static void drop_all(struct eventlog *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static struct eventlog_chunk *new_chunk(struct eventlog *l, size_t need)
+static struct eventlog_chunk *new_chunk(struct eventlog *l, size_t need, uint64_t at_ms)
 {
 	size_t room = need > CHUNK ? need : CHUNK;
 	struct eventlog_chunk *c = mem_alloc(sizeof *c + room);
 
 	if (!c)
 		return NULL;
-	*c = (struct eventlog_chunk){ .first = load_relaxed(&l->shown.appended) + 1, .room = room };
+	*c = (struct eventlog_chunk){ .first = load_relaxed(&l->shown.appended) + 1, .first_ms = at_ms, .room = room };
 	add_relaxed(&l->shown.bytes, chunk_bytes(c));
 	pthread_mutex_lock(&l->lock);
 	if (l->newest_chunk)
@@ -107,10 +112,10 @@ bool eventlog_append(struct eventlog *l, const void *event, size_t len)
 	struct part_event head;
 	uint64_t size = len;
 
+	memcpy(&head, event, sizeof head);
 	if (!c || c->room - c->used < need)
-		c = new_chunk(l, need);
+		c = new_chunk(l, need, head.at_ms);
 	if (c) {
-		memcpy(&head, event, sizeof head);
 		memcpy(c->bytes + c->used, &size, sizeof size);
 		memcpy(c->bytes + c->used + 8, event, len);
 		c->used += need;
@@ -120,6 +125,91 @@ bool eventlog_append(struct eventlog *l, const void *event, size_t len)
 	}
 	store_relaxed(&l->shown.appended, load_relaxed(&l->shown.appended) + 1);
 	return c != NULL;
+}
+
+uint64_t eventlog_appended(struct eventlog *l)
+{
+	return load_relaxed(&l->shown.appended);
+}
+
+/* ── groups ── */
+
+static bool stage_room(struct eventlog *l, size_t more)
+{
+	if (l->stage.count == l->stage.room) {
+		uint32_t room = l->stage.room ? 2 * l->stage.room : 64;
+		struct eventlog_staged *list = mem_alloc(room * sizeof *list);
+
+		if (!list)
+			return false;
+		if (l->stage.count)
+			memcpy(list, l->stage.list, l->stage.count * sizeof *list);
+		mem_free(l->stage.list, l->stage.room * sizeof *list);
+		l->stage.list = list;
+		l->stage.room = room;
+	}
+	if (l->stage.size - l->stage.used < more) {
+		size_t size = 2 * (l->stage.used + more) > CHUNK ? 2 * (l->stage.used + more) : CHUNK;
+		uint8_t *bytes = mem_alloc(size);
+
+		if (!bytes)
+			return false;
+		if (l->stage.used)
+			memcpy(bytes, l->stage.bytes, l->stage.used);
+		mem_free(l->stage.bytes, l->stage.size);
+		l->stage.bytes = bytes;
+		l->stage.size = size;
+	}
+	return true;
+}
+
+void eventlog_stage(struct eventlog *l, const struct record_head *head, const uint8_t *parts, const uint8_t *end)
+{
+	struct part p;
+
+	while (part_next(&parts, end, &p)) {
+		if (p.kind != PART_EVENT)
+			continue;
+		if (!stage_room(l, p.len)) {
+			l->stage.lost++;
+			continue;
+		}
+		memcpy(l->stage.bytes + l->stage.used, p.data, p.len);
+		l->stage.list[l->stage.count] = (struct eventlog_staged){ head->order, l->stage.used, p.len, l->stage.count };
+		l->stage.used += p.len;
+		l->stage.count++;
+	}
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct eventlog_staged *x = a, *y = b;
+
+	if (x->order != y->order)
+		return x->order > y->order ? 1 : -1;
+	return (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+void eventlog_settle(struct eventlog *l)
+{
+	struct eventlog_staged *list = l->stage.list;
+
+	if (l->stage.lost) {             /* which of them, nobody knows: so none of this group is here */
+		store_relaxed(&l->shown.appended, load_relaxed(&l->shown.appended) + l->stage.count + l->stage.lost);
+		drop_all(l);
+		l->stage.count = 0;
+	}
+	if (l->stage.count > 1)
+		qsort(list, l->stage.count, sizeof *list, by_order);
+	for (uint32_t i = 0; i < l->stage.count; i++)
+		(void)eventlog_append(l, l->stage.bytes + list[i].at, list[i].len);
+	if (l->stage.size > 64 * CHUNK) {        /* a crash's tail, or a burst */
+		mem_free(l->stage.bytes, l->stage.size);
+		l->stage.bytes = NULL;
+		l->stage.size = 0;
+	}
+	l->stage.count = 0;
+	l->stage.used = l->stage.lost = 0;
 }
 
 void eventlog_show(struct eventlog *l, uint64_t newest)
@@ -154,6 +244,16 @@ uint64_t eventlog_oldest(struct eventlog *l)
 	first = l->oldest_chunk ? l->oldest_chunk->first : UINT64_MAX;
 	pthread_mutex_unlock(&l->lock);
 	return first <= newest ? first : newest + 1;
+}
+
+uint64_t eventlog_oldest_ms(struct eventlog *l)
+{
+	uint64_t newest = eventlog_newest(l), ms;
+
+	pthread_mutex_lock(&l->lock);
+	ms = l->oldest_chunk && l->oldest_chunk->first <= newest ? l->oldest_chunk->first_ms : 0;
+	pthread_mutex_unlock(&l->lock);
+	return ms;
 }
 
 /* The chunk with this number, held; *last: the last one that may be read in it. */

@@ -36,6 +36,13 @@ struct eventlog {
 	atomic_u32 stopped;
 	pthread_mutex_t lock;                    /* of the list, and of who reads a chunk                  */
 	struct eventlog_chunk *oldest_chunk, *newest_chunk;
+	struct {                                 /* the appender's: events of a group, to be put in order   */
+		struct eventlog_staged *list;
+		uint32_t count, room;
+		uint8_t *bytes;
+		size_t   used, size;
+		uint64_t lost;                   /* for want of memory */
+	} stage;
 };
 
 void eventlog_open(struct eventlog *l, uint64_t newest);         /* in zeroed memory; what is before is elsewhere */
@@ -45,11 +52,17 @@ void eventlog_begin(struct eventlog *l, uint64_t newest);
 
 /* The next one. False: no memory; then all there was is gone from here, and so is this one. */
 bool eventlog_append(struct eventlog *l, const void *event, size_t len);
+/* For what is in the journal: all events of a record, then, when its group is complete, all of the group into the log,
+ * by their order. Without memory they are counted, and can be read when they are folded. */
+void eventlog_stage(struct eventlog *l, const struct record_head *head, const uint8_t *parts, const uint8_t *parts_end);
+void eventlog_settle(struct eventlog *l);
+uint64_t eventlog_appended(struct eventlog *l);                  /* the last one's number */
 void eventlog_show(struct eventlog *l, uint64_t newest);
 void eventlog_stop(struct eventlog *l);                          /* nobody waits any more */
 
 uint64_t eventlog_newest(struct eventlog *l);                    /* shown; 0: never one */
 uint64_t eventlog_oldest(struct eventlog *l);                    /* in memory; newest + 1: none is */
+uint64_t eventlog_oldest_ms(struct eventlog *l);                 /* when that was told; 0: none is */
 uint64_t eventlog_bytes(struct eventlog *l);
 
 /* Those up to this number: chunk by chunk, so some of them stay. */

@@ -77,6 +77,7 @@ void fold_abort(struct fold *f)
 	refs_free(&f->entries);
 	refs_free(&f->timers);
 	mem_free(f->types, f->type_room * sizeof *f->types);
+	mem_free(f->events, f->event_room * sizeof *f->events);
 	mem_free(f->kept, f->kept_room);
 	mem_free(f, sizeof *f);
 }
@@ -95,7 +96,7 @@ static bool note_message(struct fold *f, const void *receiver, size_t len, const
 	return refs_add(&f->pending, kept, key_len, id->seq, at);
 }
 
-static bool note_part(struct fold *f, const struct record_head *head, const uint8_t *at,
+static bool note_part(struct fold *f, uint64_t frame, const struct record_head *head, const uint8_t *at,
 		      const struct part *p)
 {
 	struct part_emitted e;
@@ -116,6 +117,9 @@ static bool note_part(struct fold *f, const struct record_head *head, const uint
 	case PART_IDEM:
 		f->rows++;               /* its age */
 		return true;
+	case PART_EVENT:
+		f->rows--;               /* they lie side by side */
+		return !(head->flags & RECORD_EVENTS) || fold_note_event(f, frame, head->order, p);
 	default:
 		return true;
 	}
@@ -141,12 +145,13 @@ int fold_record(void *arg, uint64_t frame, uint64_t epoch, const struct record_h
 	memcpy(copy, head, before);
 	memcpy(copy + before, parts, len);
 	head = (const struct record_head *)(const void *)copy;
-	if (!refs_add(&f->records, record_address(head), head->address_len, head->seq, copy))
+	if (!(head->flags & RECORD_NOTICE) &&
+	    !refs_add(&f->records, record_address(head), head->address_len, head->seq, copy))
 		goto no_memory;
 	const uint8_t *at = copy + before, *end = at + len;
 
 	for (const uint8_t *start = at; part_next(&at, end, &p); start = at)
-		if (!note_part(f, head, start, &p))
+		if (!note_part(f, frame, head, start, &p))
 			goto no_memory;
 	f->count++;
 	f->bytes += before + len;
@@ -164,8 +169,9 @@ static uint64_t pages_to_write(struct fold *f)
 
 	db_get_stats(f->db, &s);
 	uint64_t touched = rows * 3 < s.used_bytes / page ? rows * 3 : s.used_bytes / page;
-	uint64_t added = (f->bytes * 3 + rows * 160) / page;
+	uint64_t added = ((f->bytes - f->event_bytes) * 3 + rows * 160) / page;
 
+	added += 2 * (f->event_bytes + f->event_bytes / 4 + f->event_count * 64) / page;      /* as many may go */
 	return touched + added + touched / 64 + 64;
 }
 

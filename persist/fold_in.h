@@ -22,6 +22,9 @@ struct fold_type {
 	int64_t more;
 };
 
+/* An event: its group, its place there. */
+struct fold_event { uint64_t frame, order, nth; const uint8_t *event; size_t len; };
+
 struct fold {
 	struct db         *db;
 	uint64_t           stamped;      /* frames up to here are in the image already */
@@ -29,6 +32,9 @@ struct fold {
 	struct refs        records;      /* by address */
 	struct refs        pending;      /* by pending key; at: the EMITTED part, NULL: consumed */
 	uint64_t           count, bytes, rows;
+	struct fold_event *events;       /* in the order read; sorted when written */
+	size_t             event_count, event_room;
+	uint64_t           event_bytes;
 
 	/* while writing; made anew for each try */
 	MDB_txn           *txn;
@@ -72,5 +78,11 @@ int fold_type(struct fold *f, const char *address, size_t len, uint32_t version,
 	      int64_t more);
 int fold_types(struct fold *f);
 int fold_stamp(struct fold *f);
+/* As fold_put, of a key above all others. */
+int fold_append(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value);
+
+/* fold_events.c: the event log. */
+bool fold_note_event(struct fold *f, uint64_t frame, uint64_t order, const struct part *p);   /* false: no memory */
+int fold_events(struct fold *f, uint64_t now_ms);
 
 #endif

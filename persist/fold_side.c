@@ -49,14 +49,27 @@ static int note_page(struct fold *f, enum table t, const void *at, size_t len)
 	return FOLD_FAILED;
 }
 
-/* Room for a value, to be filled before anything else is written. */
-int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
+static int put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value,
+	       unsigned flags)
 {
 	MDB_val k = { len, (void *)(uintptr_t)key }, val = { value_len, NULL };
-	int rc = mdb_cursor_put(f->cursors[t], &k, &val, MDB_RESERVE);
+	int rc = mdb_cursor_put(f->cursors[t], &k, &val, MDB_RESERVE | flags);
 
 	*value = val.mv_data;
 	return rc == 0 ? note_page(f, t, *value, value_len) : rc;
+}
+
+/* Room for a value, to be filled before anything else is written. */
+int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
+{
+	return put(f, t, key, len, value_len, value, 0);
+}
+
+int fold_append(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
+{
+	int rc = put(f, t, key, len, value_len, value, MDB_APPEND);
+
+	return rc == MDB_KEYEXIST ? fold_damaged(f, t, key, len) : rc;
 }
 
 /* What is not there needs no deleting. */

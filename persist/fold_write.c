@@ -351,6 +351,8 @@ int fold_write(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms, 
 		rc = fold_types(f);
 	if (rc == 0)
 		rc = fold_expire(f, now_ms);
+	if (rc == 0)
+		rc = fold_events(f, now_ms);
 	f->stamp.frame = frame + (PLANT(PLANT_FOLD_PAST_STAMP) ? 1 : 0);
 	f->stamp.epoch = epoch;
 	f->stamp.folds++;

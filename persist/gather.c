@@ -28,9 +28,9 @@
 
 #include <string.h>
 
-bool gather_open(struct gather *g, uint32_t rings, uint64_t ring_bytes, uint64_t epoch)
+bool gather_open(struct gather *g, uint32_t rings, uint64_t ring_bytes, uint64_t last_bytes, uint64_t epoch)
 {
-	must(ring_bytes % sizeof(struct gather_entry) == 0);
+	must(ring_bytes % sizeof(struct gather_entry) == 0 && last_bytes % sizeof(struct gather_entry) == 0);
 	g->fixed.ring = (struct gather_ring *)mem_aligned(CACHE_LINE, rings * sizeof *g->fixed.ring);
 	if (!g->fixed.ring)
 		return false;
@@ -38,8 +38,8 @@ bool gather_open(struct gather *g, uint32_t rings, uint64_t ring_bytes, uint64_t
 	for (uint32_t i = 0; i < rings; i++) {
 		struct gather_ring *r = &g->fixed.ring[i];
 
-		r->fixed.bytes = (uint8_t *)mem_aligned(CACHE_LINE, (size_t)ring_bytes);
-		r->fixed.size = ring_bytes;
+		r->fixed.size = i + 1 < rings ? ring_bytes : last_bytes;
+		r->fixed.bytes = (uint8_t *)mem_aligned(CACHE_LINE, (size_t)r->fixed.size);
 		if (!r->fixed.bytes) {
 			gather_close(g);
 			return false;

@@ -175,6 +175,8 @@ static bool publish(struct journal *j)
 			store_release(&j->shown.durable_pos, j->mine.written_pos);
 			store_release(&j->shown.durable_frame, f->frame);
 			measure(j, f);
+			if (j->fixed.events)
+				eventlog_show(j->fixed.events, f->event);
 			publish_epoch(j, f->epoch);
 		}
 		did = true;
@@ -208,14 +210,17 @@ static int reap(struct journal *j, bool wait, bool *did)
 /* ── collecting ── */
 
 /* One record, or the several of a step: what was reserved is full of them. Returns how many. */
-static uint64_t records_in(const struct gather_item *item)
+static uint64_t records_in(struct journal *j, const struct gather_item *item)
 {
 	uint64_t at = 0, count = 0;
-	uint32_t size;
+	const struct record_head *h;
 
-	for (; at < item->size; at += size, count++) {
-		memcpy(&size, item->record + at, sizeof size);
-		must(size <= item->size - at && size % 8 == 0 && size >= sizeof(struct record_head));
+	for (; at < item->size; at += h->size, count++) {
+		h = (const struct record_head *)(const void *)(item->record + at);
+		must(h->size <= item->size - at && h->size % 8 == 0 && h->size >= record_parts_at(h->address_len));
+		if ((h->flags & RECORD_EVENTS) && j->fixed.events)
+			eventlog_stage(j->fixed.events, h, (const uint8_t *)h + record_parts_at(h->address_len),
+				       (const uint8_t *)h + h->size);
 	}
 	return count;
 }
@@ -240,7 +245,7 @@ static bool copy_records(struct journal *j, uint8_t *out, size_t room, size_t *l
 
 	*len = 0;
 	while (next_item(j, &item)) {
-		uint64_t left = item.size - j->mine.copied, count = j->mine.copied ? 0 : records_in(&item);
+		uint64_t left = item.size - j->mine.copied, count = j->mine.copied ? 0 : records_in(j, &item);
 		size_t n = left < room - *len ? (size_t)left : room - *len;
 
 		memcpy(out + *len, item.record + j->mine.copied, n);
@@ -315,6 +320,10 @@ static int write_frame(struct journal *j)
 	f->began_ns = j->mine.began_ns;
 	f->records = j->mine.records;
 	f->last = last;
+	if (last && j->fixed.events) {
+		eventlog_settle(j->fixed.events);
+		f->event = eventlog_appended(j->fixed.events);
+	}
 	f->ended = false;
 	j->mine.begun = true;
 	j->mine.open = !last;

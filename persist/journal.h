@@ -30,12 +30,15 @@
 #define JOURNAL_INLINE 16384     /* a record up to this size fits the ring if journal_room says so */
 
 struct journal;
+struct eventlog;
 
 struct journal_options {
 	struct disk *disk;
 	uint64_t     dir_id;         /* of the data directory                                    */
 	uint32_t     rings;          /* one per pushing thread                                   */
 	uint32_t     ring_bytes;     /* each; a power of two; 0: 4 MiB                           */
+	bool         small_last;     /* the last one takes little: a quarter of a MiB at most    */
+	struct eventlog *events;     /* what is told by records goes there when it is on disk; NULL: nowhere */
 	uint64_t     segment_bytes;  /* 0: 32 MiB                                                */
 	uint64_t     limit_bytes;    /* of all segments not folded yet; 0: 256 MiB               */
 	const struct clock *clock;   /* for durations; NULL: none are taken                      */

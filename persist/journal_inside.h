@@ -3,6 +3,7 @@
 #define NOH_PERSIST_JOURNAL_INSIDE_H
 
 #include "core/futex.h"
+#include "persist/eventlog.h"
 #include "persist/gather.h"
 #include "persist/journal.h"
 #include "persist/walk.h"
@@ -23,6 +24,7 @@ struct flight {
 	uint8_t *buf;
 	uint64_t frame, epoch, bytes;    /* epoch: durable with it, if it is the last of its group */
 	uint64_t began_ns, records;      /* of its group                                         */
+	uint64_t event;                  /* the last one told up to here                         */
 	bool     last, ended;
 };
 
@@ -37,6 +39,7 @@ struct journal {
 		uint64_t     old_last;   /* the last frame of earlier runs                       */
 		void       (*on_durable)(void *arg, uint64_t epoch);
 		void        *arg;
+		struct eventlog *events;
 	} fixed;
 	alignas(CACHE_LINE) struct { atomic_u64 epoch; } durable;
 	alignas(CACHE_LINE) struct { atomic_u32 word; } role;     /* 0 free, 1 taken, 2 and awaited */

@@ -10,6 +10,7 @@
 
 #define RING_BYTES    (4u << 20)
 #define RING_LEAST    (64u << 10)
+#define RING_SMALL    (256u << 10)
 #define SEGMENT_BYTES (UINT64_C(32) << 20)
 #define LIMIT_BYTES   (UINT64_C(256) << 20)
 
@@ -326,7 +327,7 @@ static int open_first(struct journal *j, const struct journal_end *end)
 	return NOH_OK;
 }
 
-static bool open_memory(struct journal *j, uint32_t rings, uint64_t ring_bytes, uint64_t epoch)
+static bool open_memory(struct journal *j, uint32_t rings, uint64_t ring_bytes, uint64_t last_bytes, uint64_t epoch)
 {
 	j->mine.flights = j->fixed.disk->in_flight ? j->fixed.disk->in_flight : 1;
 	j->fixed.rings = rings;
@@ -337,20 +338,22 @@ static bool open_memory(struct journal *j, uint32_t rings, uint64_t ring_bytes, 
 		if (!j->mine.flight[i].buf)
 			return false;
 	}
-	return j->mine.flight && j->mine.limit && gather_open(&j->gather, rings, ring_bytes, epoch);
+	return j->mine.flight && j->mine.limit && gather_open(&j->gather, rings, ring_bytes, last_bytes, epoch);
 }
 
 /* Rings together are at most a quarter of a segment by default, and never more than half of one: while
  * the next segment cannot be made, this one takes what they hold. */
-static uint64_t plan_sizes(struct journal *j, const struct journal_options *o)
+static uint64_t plan_sizes(struct journal *j, const struct journal_options *o, uint64_t *last)
 {
 	uint64_t segment = o->segment_bytes ? o->segment_bytes : SEGMENT_BYTES;
 	uint64_t ring = o->ring_bytes ? o->ring_bytes : RING_BYTES;
+	uint32_t large = o->rings - o->small_last;
 
-	while (!o->ring_bytes && ring > RING_LEAST && ring * o->rings > segment / 4)
+	while (!o->ring_bytes && ring > RING_LEAST && ring * large > segment / 4)
 		ring /= 2;
 	must(ring >= RING_LEAST && (ring & (ring - 1)) == 0);
-	j->fixed.need = ring * o->rings + (o->rings + 8) * 2 * (uint64_t)DISK_BLOCK;
+	*last = o->small_last && ring > RING_SMALL ? RING_SMALL : ring;
+	j->fixed.need = ring * (o->rings - 1) + *last + (o->rings + 8) * 2 * (uint64_t)DISK_BLOCK;
 	if (segment < 2 * j->fixed.need)
 		segment = 2 * j->fixed.need;
 	j->fixed.segment_bytes = (segment + DISK_BLOCK - 1) / DISK_BLOCK * DISK_BLOCK;
@@ -386,11 +389,12 @@ int journal_open(struct journal **out, const struct journal_options *o, const st
 	j->fixed.clock = o->clock;
 	j->fixed.on_durable = o->on_durable;
 	j->fixed.arg = o->arg;
-	uint64_t ring_bytes = plan_sizes(j, o);
+	j->fixed.events = o->events;
+	uint64_t last_bytes, ring_bytes = plan_sizes(j, o, &last_bytes);
 
 	walk_open(&j->keeper.walk, o->disk, o->dir_id);
 	start_above(j, end);
-	if (open_memory(j, o->rings, ring_bytes, end->epoch + 1))
+	if (open_memory(j, o->rings, ring_bytes, last_bytes, end->epoch + 1))
 		rc = open_old(j, end);
 	else
 		rc = error_set(NOH_ENOMEM, "no memory for the journal's rings");

@@ -26,6 +26,7 @@
 #define FOLD_BYTES ((uint64_t)96 << 20)
 #define FOLD_MS 60000
 #define RETRY_NS UINT64_C(1000000000)
+#define EVENTS_MOST ((uint64_t)32 << 20)         /* in memory, then they are folded */
 #define LEAST ((uint64_t)1 << 20)
 #define LEAST_BATCH ((uint64_t)1 << 16)  /* below that no fold is given up for its pages */
 
@@ -127,6 +128,8 @@ static int fold_once(struct keeper *k)
 	k->retry_ns = 0;
 	fold_more(k, &pages);
 	k->oldest_ns = 0;
+	if (k->events)
+		eventlog_drop(k->events, db_events_newest(k->db));
 	tell_store(k, upto >= stats.durable_frame && durable > last ? durable : last);
 	rc = journal_folded(k->journal, upto);
 	return rc < 0 ? put_off(k, rc) : 1;
@@ -145,7 +148,20 @@ static bool is_time(struct keeper *k, const struct journal_stats *stats, uint64_
 	if (k->oldest_ns == 0)
 		k->oldest_ns = now ? now : 1;
 	return load_acquire(&k->asked) != 0 || stats->unfolded_bytes >= fold_bytes(k) ||
+	       (k->events && eventlog_bytes(k->events) >= EVENTS_MOST) ||
 	       now - k->oldest_ns >= fold_ns(k);
+}
+
+/* Where nothing is folded nobody else looks for events that are too old, or too many by a new limit. */
+static int expire_events(struct keeper *k)
+{
+	uint64_t wall = k->wall_ms(k->wall_arg);
+	int rc;
+
+	if ((k->retry_ns && clock_now_ns(&k->clock) < k->retry_ns) || !db_events_expire(k->db, wall))
+		return 0;
+	rc = db_expire_events(k->db, wall);
+	return rc == NOH_OK ? 1 : put_off(k, rc);
 }
 
 int keeper_step(struct keeper *k)
@@ -170,7 +186,9 @@ int keeper_step(struct keeper *k)
 	}
 	int rc = journal_folded(k->journal, frame);      /* the next segment, if need be */
 
-	return rc < 0 ? put_off(k, rc) : 0;
+	if (rc >= 0)
+		rc = expire_events(k);
+	return rc < 0 ? put_off(k, rc) : rc;
 }
 
 int keeper_fold_all(struct keeper *k)

@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "persist/db.h"
+#include "persist/eventlog.h"
 #include "persist/journal.h"
 #include "persist/store.h"
 
@@ -16,6 +17,7 @@ struct keeper {
 	struct journal *journal;
 	struct db      *db;
 	struct store   *store;       /* a disk store: told what is folded                        */
+	struct eventlog *events;     /* what is folded need not be in memory any more; NULL: nothing is */
 	uint64_t        fold_bytes;  /* fold when so much waits; 0: 96 MiB                               */
 	uint64_t        fold_ms;     /* or when the oldest has waited so long; 0: 60 000         */
 	struct clock    clock;

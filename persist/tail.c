@@ -158,6 +158,8 @@ int tail_record(void *arg, uint64_t frame, uint64_t epoch, const struct record_h
 		return error_set(NOH_ECORRUPT, "a record of %.*s in frame %llu makes no sense though its checksum "
 				 "is right: restore a backup", head->address_len, record_address(head),
 				 (unsigned long long)frame);
+	if (head->flags & RECORD_NOTICE)
+		return NOH_OK;                   /* about no actor */
 	if (t->len + head->size > t->most || at >= MENTION_MESSAGE)
 		return error_set(NOH_ENOMEM, "the journal's tail is larger than the journal may be");
 	memcpy(t->bytes + t->len, head, head->size);

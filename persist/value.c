@@ -1,6 +1,7 @@
 /* persist/value.c - keys and values of the image, made and checked. */
 #include "persist/value.h"
 
+#include "core/event.h"
 #include "noh.h"
 
 #include <assert.h>
@@ -14,7 +15,7 @@ static_assert(sizeof(struct value_head) == 24, "the format says so");
 const char *table_name(enum table t)
 {
 	static const char *const names[TABLES] = { "images", "entries", "pending", "idem", "idem_age",
-						   "timers", "types", "dead", "meta" };
+						   "timers", "types", "dead", "meta", "events" };
 
 	return names[t];
 }
@@ -116,6 +117,8 @@ bool value_row(enum table t, const void *key, size_t key_len, const void *value,
 		return key_len > 8 && out->rest_len == 0;
 	case TABLE_TYPES:
 		return key_len > 13 && take(out, &out->images, sizeof out->images) && out->rest_len == 0;
+	case TABLE_EVENTS:
+		return key_len == 8 && out->v.seq == key_u64(key) && event_open(out->rest, out->rest_len, NULL);
 	case TABLE_DEAD:
 		return key_len == 16 && take_receiver(out) && part_data_fits(PART_DEAD, out->rest, out->rest_len);
 	default:
@@ -229,6 +232,11 @@ size_t key_timer(uint8_t *out, uint64_t due_ms, const void *address, size_t len)
 size_t key_numbered(uint8_t *out, uint64_t at_ms, uint64_t number)
 {
 	return (size_t)(put_u64(put_u64(out, at_ms), number) - out);
+}
+
+size_t key_number(uint8_t *out, uint64_t number)
+{
+	return (size_t)(put_u64(out, number) - out);
 }
 
 /* The type is what stands before the colon. */

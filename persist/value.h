@@ -13,6 +13,7 @@
  *     types     head | images
  *     dead      head | receiver's length | receiver, padded to 8 | struct part_dead, reason, body
  *     meta      head | struct meta_format or meta_stamp
+ *     events    head | an EVENT part's data
  *
  * Owns     nothing.   Threads  any.
  * Never    reads past what it was given: any bytes are safe to open.
@@ -23,11 +24,13 @@
 #include "core/record.h"
 
 #define VALUE_KEY_MAX 511        /* LMDB's own limit: 255 + NUL + 255 just fits */
-#define IMAGE_FORMAT 1
+#define IMAGE_FORMAT 2           /* 1: without events; it is read, and made 2 by who writes to it */
 
 enum table {
 	TABLE_IMAGES, TABLE_ENTRIES, TABLE_PENDING, TABLE_IDEM, TABLE_IDEM_AGE, TABLE_TIMERS,
-	TABLE_TYPES, TABLE_DEAD, TABLE_META, TABLES
+	TABLE_TYPES, TABLE_DEAD, TABLE_META,
+	TABLE_EVENTS,            /* since format 2 */
+	TABLES
 };
 const char *table_name(enum table t);
 
@@ -42,6 +45,8 @@ struct meta_stamp {
 	uint64_t frame, epoch;
 	uint64_t number;                         /* the last one given to a dead letter or idem key */
 	uint64_t idem_bytes, idem_dropped, folds, records;
+	uint64_t event_seq, event_bytes;         /* the last event that was folded; of the rows. Since format 2 */
+	uint64_t event_oldest_ms;                /* when the first that is there was told; 0: none is           */
 };
 
 struct value {                                   /* as opened: data points into the bytes */
@@ -86,6 +91,7 @@ size_t key_pair(uint8_t *out, const void *address, size_t len, const void *key, 
 size_t key_pending(uint8_t *out, const void *receiver, size_t len, const struct message_id *id);
 size_t key_timer(uint8_t *out, uint64_t due_ms, const void *address, size_t len);
 size_t key_numbered(uint8_t *out, uint64_t at_ms, uint64_t number);
+size_t key_number(uint8_t *out, uint64_t number);
 size_t key_type(uint8_t *out, const void *address, size_t len, uint32_t version, uint64_t schema);
 uint64_t key_u64(const uint8_t *at);
 /* memcmp, then the shorter first: LMDB's order. */

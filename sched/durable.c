@@ -110,13 +110,14 @@ int durable_prepare(struct worker *w, struct cell *c)
 	if (w->mine.read_only)
 		return no_space(t);
 	size = k.size;
-	t->record = begin_record(w, c, size, tag, seq, erase ? RECORD_GONE : 0, &k);
+	t->record = begin_record(w, c, size, tag, seq, turn_record_flags(t), &k);
 	if (!t->record)
 		return error_set(NOH_ENOMEM, "%s: no memory for a record of %zu bytes", noh_address(t), size);
 	t->record_seq = seq;
 	turn_record_put(&k, t, c, tag, seq, NULL);
 	must(k.size == size);
 	record_finish(t->record, k.at);
+	turn_record_order(t, t->record);
 	if (copy_key(w) && turn_record_wrap(w, c, seq))
 		return NOH_OK;
 	durable_undo(w);
@@ -287,10 +288,10 @@ int durable_prepare_part(struct worker *w, struct cell *c, struct durable_group 
 				 noh_address(t), NOH_STEP_BYTES);
 	if (!group_grow(g, size))
 		return error_set(NOH_ENOMEM, "%s: no memory for a record of %zu bytes", noh_address(t), size);
-	k.at = record_begin(g->bytes + g->len, noh_address(t), n, body_hash(c), g->tag, seq,
-			    erase ? RECORD_GONE : 0);
+	k.at = record_begin(g->bytes + g->len, noh_address(t), n, body_hash(c), g->tag, seq, turn_record_flags(t));
 	turn_record_put(&k, t, c, g->tag, seq, key);
 	record_finish(g->bytes + g->len, k.at);
+	turn_record_order(t, g->bytes + g->len);
 	must(k.at == g->bytes + g->len + size);
 	if (!turn_record_wrap(w, c, seq))
 		return error_set(NOH_ENOMEM, "%s: no memory for its messages", noh_address(t));

@@ -7,6 +7,7 @@
 #include "sched/durable.h"
 
 #include "core/plant.h"
+#include "sched/notice.h"
 #include "sched/trace.h"
 
 #include <string.h>
@@ -201,6 +202,7 @@ void sched_durable(struct sched *s, uint64_t epoch)
 {
 	store_seq_cst(&s->durable, epoch);
 	add_seq_cst(&s->durable_event, 1);
+	notice_again(s);
 	if (load_seq_cst(&s->durable_waiters))
 		futex_wake_all(&s->durable_event);
 	for (uint32_t i = 0; i < s->worker_count; i++)

@@ -14,6 +14,7 @@
 #include "sched/image.h"
 #include "sched/kin.h"
 #include "sched/newborn.h"
+#include "sched/notice.h"
 #include "sched/step.h"
 
 #include <string.h>
@@ -233,15 +234,17 @@ static void activation_failed(struct worker *w, struct cell *c, struct type *t, 
 {
 	struct noh_turn *turn = &w->mine.turn;
 	char address[ADDRESS_MAX + 1];
+	const char *why = turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
+			  rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc);
 
 	events_leave(&w->mine.port, c);
 	if (supervise_activation_failed(w, c, rc))
 		return;
 	count_one(&w->mine.port.types[t->index].broken, 1);
 	cell_address(w->fixed.sched, c, address);
-	sched_logf(w->fixed.sched, NOH_WARN, address, "activation failed: %s",
-		   turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
-		   rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc));
+	sched_logf(w->fixed.sched, NOH_WARN, address, "activation failed: %s", why);
+	if (!t->tells)
+		notice_failed(w, c, UINT32_MAX, rc, why);
 	c->flags |= CELL_BROKEN;
 	c->flags &= (uint8_t)~CELL_READY;
 }
@@ -283,6 +286,8 @@ bool life_activate(struct worker *w, struct cell *c)
 	}
 	c->flags |= CELL_READY;
 	cell_set_life(c, NOH_ACTIVE);
+	if (notice_wanted(s, t))
+		notice_came(&w->mine.port, c);
 	return true;
 }
 
@@ -298,6 +303,8 @@ bool life_activate_new(struct worker *w, struct cell *c, struct type *t)
 	sched_note_since(w, c);
 	c->flags = CELL_LOADED | CELL_READY;
 	store_release(&c->life, NOH_ACTIVE | LIFE_KNOWN);
+	if (notice_wanted(w->fixed.sched, t))
+		notice_came(&w->mine.port, c);
 	return true;
 }
 
@@ -409,6 +416,8 @@ static void count_gone(struct worker *w, struct cell *c, const struct type *t, e
 
 	count_one(&counts->deactivations, 1);
 	count_one(&counts->gone[why], 1);
+	if (notice_wanted(w->fixed.sched, t))
+		notice_went(&w->mine.port, c, why);
 	if (__builtin_expect(vitals_if(c) || t->supervised, 0))
 		supervise_stopped(w, c, why);
 	cell_set_evicted(c, false);              /* it may come back at once */

@@ -7,13 +7,18 @@
  */
 #include "sched/notice.h"
 
+#include "core/address.h"
 #include "core/event.h"
 #include "sched/turn.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define WAITING_MOST ((uint64_t)4 << 20)         /* bytes, then the box's own are left out */
 #define EVENTS_OF_A_TURN 256
+
+/* Records need an address. Nobody is there: RECORD_NOTICE says so. */
+static const char nobody[] = "box:events";
 
 const char *notice_name(enum notice_kind kind)
 {
@@ -48,14 +53,22 @@ static void node_drop(struct event_node *n)
 
 /* ── passing on ── */
 
+uint64_t notice_order(struct sched *s)
+{
+	return add_relaxed(&s->events.order, 1) + 1;
+}
+
 /* newest to oldest: all at once. */
 static void push(struct sched *s, struct event_node *newest, struct event_node *oldest)
 {
 	void *before = load_relaxed(&s->events.pushed);
-	uint64_t bytes = node_bytes(oldest->len);
+	uint64_t bytes = node_bytes(oldest->len), order = notice_order(s);
 
-	for (struct event_node *n = newest; n != oldest; n = n->next)
+	oldest->order = order;
+	for (struct event_node *n = newest; n != oldest; n = n->next) {
+		n->order = order;
 		bytes += node_bytes(n->len);
+	}
 	add_relaxed(&s->events.bytes, bytes);
 	do
 		oldest->next = before;
@@ -76,19 +89,57 @@ static struct event_node *turn_round(struct event_node *n)
 	return turned;
 }
 
+/* A record of its own, in the ring that only who holds them writes to. */
+static bool to_journal(struct sched *s, const struct event_node *n)
+{
+	struct sched_journal *j = &s->journal;
+	size_t size = record_parts_at(sizeof nobody - 1) + part_size(0, n->len);
+	uint64_t tag = j->epoch(j->arg);
+	uint8_t *record, *at;
+
+	if (!j->room(j->arg, s->worker_count))
+		return false;
+	record = j->reserve(j->arg, s->worker_count, size);
+	if (!record)
+		return false;
+	at = record_begin(record, nobody, sizeof nobody - 1, s->events.hash, tag, tag << 20, RECORD_EVENTS | RECORD_NOTICE);
+	record_set_order(record, n->order);
+	memcpy(part_put(&at, PART_EVENT, NULL, 0, n->len), n->event, n->len);
+	record_finish(record, at);
+	return true;
+}
+
+static void append(struct event_node **list, struct event_node *more)
+{
+	while (*list)
+		list = &(*list)->next;
+	*list = more;
+}
+
 static void pass_all(struct sched *s)
 {
-	struct event_node *n = turn_round(swap_seq_cst(&s->events.pushed, NULL));
+	bool durable = s->journal.arg != NULL, any = false;
 
-	while (n) {
-		struct event_node *next = n->next;
-
-		s->events.keep(s->events.arg, n->event, n->len);
+	append(&s->events.backlog, turn_round(swap_seq_cst(&s->events.pushed, NULL)));
+	for (struct event_node *n; (n = s->events.backlog) != NULL; any = true) {
+		if (!durable)
+			s->events.keep(s->events.arg, n->event, n->len);
+		else if (!to_journal(s, n))
+			break;
+		s->events.backlog = n->next;
 		sub_relaxed(&s->events.bytes, node_bytes(n->len));
 		node_drop(n);
-		n = next;
 	}
-	s->events.shown(s->events.arg);
+	store_seq_cst(&s->events.late, s->events.backlog != NULL);
+	if (!any)
+		return;
+	if (!durable) {
+		s->events.shown(s->events.arg);
+		return;
+	}
+	s->journal.push(s->journal.arg, s->worker_count);
+	(void)s->journal.epoch(s->journal.arg);
+	s->journal.wake(s->journal.arg);
 }
 
 void notice_pass(struct sched *s)
@@ -101,31 +152,24 @@ void notice_pass(struct sched *s)
 	} while (load_seq_cst(&s->events.pushed));                       /* D */
 }
 
+void notice_open(struct sched *s)
+{
+	s->events.hash = address_hash_text(nobody, sizeof nobody - 1, s->seed);
+}
+
 void notice_close(struct sched *s)
 {
-	struct event_node *n = swap_seq_cst(&s->events.pushed, NULL);
+	append(&s->events.backlog, swap_seq_cst(&s->events.pushed, NULL));
+	while (s->events.backlog) {
+		struct event_node *n = s->events.backlog;
 
-	while (n) {
-		struct event_node *next = n->next;
-
+		s->events.backlog = n->next;
 		node_drop(n);
-		n = next;
 	}
 }
 
 /* ── what the box tells ── */
 
-static bool told(struct sched *s, enum notice_kind kind)
-{
-	switch (load_relaxed(&s->events.detail)) {
-	case NOH_EVENTS_NONE:
-		return false;
-	case NOH_EVENTS_ALL:
-		return true;
-	default:
-		return kind != NOTICE_ACTIVATED && kind != NOTICE_DEACTIVATED;
-	}
-}
 
 /* As turns know it, once there are turns. */
 static uint64_t wall_ms(struct sched *s)
@@ -155,7 +199,7 @@ void notice_of(struct sched *s, const char *actor, enum notice_kind kind, const 
 			.data = what->data, .len = what->len, .by_box = true };
 	struct event_node *n;
 
-	if (!s->events.keep || !told(s, kind))
+	if (load_relaxed(&s->events.detail) == NOH_EVENTS_NONE)
 		return;
 	n = load_relaxed(&s->events.bytes) < WAITING_MOST && !event_problem(&e) ? node_make(&e) : NULL;
 	if (!n) {
@@ -176,6 +220,53 @@ void notice(struct port *p, struct cell *c, enum notice_kind kind, const char *f
 		cell_address(p->sched, c, address);
 	notice_of(p->sched, address, kind, &(noh_emit_options){ .from = from, .to = to, .reason = reason,
 								.revision = revision });
+}
+
+void notice_came(struct port *p, struct cell *c)
+{
+	notice(p, c, NOTICE_ACTIVATED, "not active", "active", NULL, 0);
+}
+
+void notice_went(struct port *p, struct cell *c, enum gone why)
+{
+	static const char *const reasons[GONE_REASONS] = {
+		[GONE_IDLE] = "it was idle", [GONE_MEMORY] = "memory was short", [GONE_ASKED] = "somebody asked for it",
+		[GONE_FORCED] = "it was forced to", [GONE_SELF] = "it stopped itself", [GONE_ERASED] = "it erased itself",
+		[GONE_STOP] = "the box stops" };
+
+	notice(p, c, NOTICE_DEACTIVATED, "active", "not active", reasons[why], 0);
+}
+
+/* Several workers may count at once, and lose one: then one more is told. */
+static bool tell_this_one(struct type *t, uint64_t second)
+{
+	uint64_t word = load_relaxed(&t->failures);
+
+	if (word >> 8 != second)
+		word = second << 8;
+	if ((word & 0xff) >= NOTICE_FAILURES)
+		return false;
+	store_relaxed(&t->failures, word + 1);
+	add_relaxed(&t->failures_told, 1);
+	return true;
+}
+
+void notice_failed(struct worker *w, struct cell *c, uint32_t kind, int status, const char *reason)
+{
+	struct sched *s = w->fixed.sched;
+	struct type *t = cell_type(s, c);
+	char address[ADDRESS_MAX + 1], data[96];
+	int n;
+
+	if (load_relaxed(&s->events.detail) == NOH_EVENTS_NONE || !tell_this_one(t, clock_now_ns(&s->clock) / 1000000000u))
+		return;
+	cell_address(s, c, address);
+	if (kind == UINT32_MAX)
+		n = snprintf(data, sizeof data, "{\"code\":%d}", status);
+	else
+		n = snprintf(data, sizeof data, "{\"code\":%d,\"message_kind\":%u}", status, kind);
+	notice_of(s, address, NOTICE_FAILED, &(noh_emit_options){ .from = kind == UINT32_MAX ? "activating" : NULL,
+								  .reason = reason, .data = data, .len = (size_t)n });
 }
 
 /* ── what actors tell ── */

@@ -31,24 +31,49 @@ void notice_of(struct sched *s, const char *actor, enum notice_kind kind, const 
 /* Pass on what waits, unless somebody is at it. */
 void notice_pass(struct sched *s);
 
-/* Coming and going of every actor: asked before anything is made ready for it. */
+/* There is room again: those that found none. */
+static inline void notice_again(struct sched *s)
+{
+	if (__builtin_expect(load_relaxed(&s->events.late), 0))
+		notice_pass(s);
+}
+
+/* Is it told that actors of this type come and go? Asked before anything is made ready for it. */
 static inline bool notice_wanted(struct sched *s, const struct type *t)
 {
-	(void)t;
-	return __builtin_expect(load_relaxed(&s->events.detail) == NOH_EVENTS_ALL, 0);
+	uint32_t detail = load_relaxed(&s->events.detail);
+
+	return __builtin_expect(detail == NOH_EVENTS_ALL || (t->tells && detail == NOH_EVENTS_DEFAULT), 0);
 }
+
+/* A turn (or an activation: kind UINT32_MAX) of a type without supervision has failed. Of one type so many a second are told
+ * one by one, the others as a sum. */
+#define NOTICE_FAILURES 10
+void notice_failed(struct worker *w, struct cell *c, uint32_t kind, int status, const char *reason);
+
+void notice_came(struct port *p, struct cell *c);                /* notice_wanted was asked */
+void notice_went(struct port *p, struct cell *c, enum gone why);
+
+/* notice_sums.c - what happens too often to be told one by one: how often, by type, once a second. */
+struct notice_sums;
+struct notice_sums *notice_sums_open(struct sched *s);           /* NULL: no memory, and NULL is fine below */
+void notice_sums_tell(struct notice_sums *n, struct sched *s, bool now);
+void notice_sums_close(struct notice_sums *n, struct sched *s);
 
 /* For turns: turn.c. */
 void notice_commit(struct worker *w);
 void notice_undo(struct worker *w);
+uint64_t notice_order(struct sched *s);  /* of what is told now, before anybody hears of it */
 
 struct event_node {
 	struct event_node *next;
-	uint32_t           len;          /* of the event; then the node has so many bytes more      */
+	uint64_t           order;
+	uint32_t           len;          /* of the event: so many bytes more                        */
 	uint32_t           zero;
 	_Alignas(8) uint8_t event[];
 };
 
+void notice_open(struct sched *s);       /* the seed and the journal are known */
 void notice_close(struct sched *s);      /* no thread runs */
 
 #endif

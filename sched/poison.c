@@ -1,5 +1,6 @@
 #include "sched/poison.h"
 
+#include "sched/notice.h"
 #include "sched/turn_record.h"
 
 #include <string.h>
@@ -81,6 +82,7 @@ bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m)
 		w->mine.turn.due = load_relaxed(body_due(c->body));
 		if (t->durable)
 			(void)durable_note(w, c, false, put_dead, (void *)(uintptr_t)m);
+		notice(&w->mine.port, c, NOTICE_DEAD_LETTER, NULL, NULL, reason, 0);
 		count_one(&w->mine.port.dead_letters, 1);
 		count_one(&w->mine.port.types[t->index].failed, 1);
 		count_one(&w->mine.port.types[t->index].quarantined, 1);

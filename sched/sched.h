@@ -69,6 +69,7 @@ struct type {
 	bool     odd;                  /* reads, windowed or durable: not for the short way        */
 	bool     noted;                /* the box has a data directory: what runs is noted down; or its turns have a deadline */
 	bool     durable;              /* its turns are recorded                                   */
+	bool     tells;                /* that its actors come and go is an event, unless none is  */
 	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
 	struct sched_storage *storage; /* where its actors rest                                    */
@@ -76,6 +77,8 @@ struct type {
 	atomic_u32 log_level;          /* plus 1; 0: the box's                                     */
 	bool     supervised;           /* by sup, defaults filled in                               */
 	atomic_u32 quarantined;        /* all of its actors are                                    */
+	atomic_u64 failures;           /* told one by one: second << 8, how many in that second    */
+	atomic_u64 failures_told;      /* in all                                                   */
 	noh_supervision sup;
 	alignas(CACHE_LINE) struct wait_probe probe;
 };
@@ -351,17 +354,21 @@ struct sched_journal {
 	void     (*give)(void *arg);
 };
 
-/* Events on their way to the log (notice.h): in the order pushed once somebody holds them. */
+/* Events on their way to the log (notice.h). With a journal they go there; else box/ keeps them. */
 struct event_node;
 struct sched_events {
 	void      *arg;
 	void     (*keep)(void *arg, const void *event, size_t len);  /* into the log; one at a time */
 	void     (*shown)(void *arg);                  /* those kept so far may be read             */
+	uint64_t   hash;                               /* of the address their records have         */
 	atomic_u32 detail;                             /* NOH_EVENTS_...                            */
-	atomic_u64 told, lost;                         /* by the box and by actors; for want of memory or room */
-	alignas(CACHE_LINE) atomic_ptr pushed;         /* newest first                              */
+	alignas(CACHE_LINE) atomic_u64 told, lost;     /* by the box and by actors; for want of memory or room */
+	atomic_u64 order;                              /* drawn by whoever tells: after what caused it */
+	atomic_ptr pushed;                             /* newest first                              */
 	atomic_u64 bytes;                              /* of all that wait                          */
 	atomic_u32 held;                               /* by whoever passes them on                 */
+	atomic_u32 late;                               /* there are ...                             */
+	struct event_node *backlog;                    /* those the journal had no room for; guarded by held */
 };
 
 /* The network, on the workers: box/ connects it. arg NULL: there is none. */

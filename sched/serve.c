@@ -6,6 +6,7 @@
  * sched_enqueue gives it away, and not to be touched after.
  */
 #include "sched/meter.h"
+#include "sched/notice.h"
 #include "sched/serve.h"
 #include "sched/step.h"
 #include "sched/trace.h"
@@ -38,6 +39,9 @@ void serve_answer_failed(struct worker *w, int rc)
 		if (t->msgs[i].reply_to)
 			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
+	if (!t->type->tells)
+		notice_failed(w, load_relaxed(&t->cell), t->msgs[0].kind, rc,
+			      t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 }
 
 int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry)

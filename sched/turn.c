@@ -10,6 +10,7 @@
  * commit claims that actor and the worker goes on with it at once, message in hand: no ring, no run
  * queue. The claim comes before the sender is released, so nobody's later message can overtake (P3).
  */
+#include "core/plant.h"
 #include "sched/durable.h"
 #include "sched/events.h"
 #include "sched/kin.h"
@@ -374,8 +375,12 @@ void turn_undo(struct worker *w)
 		newborn_forget(w);
 	if (t->so_far.flags & TURN_TOPICS)
 		events_undo(w);
-	if (t->so_far.flags & TURN_EVENTS)
-		notice_undo(w);
+	if (t->so_far.flags & TURN_EVENTS) {
+		if (PLANT(PLANT_EVENT_STAYS))
+			notice_commit(w);
+		else
+			notice_undo(w);
+	}
 	for (uint32_t i = 0; i < t->fx->count; i++) {
 		struct effect *e = &t->fx->list[i];
 

@@ -7,6 +7,7 @@
 #include "sched/turn_record.h"
 
 #include "core/plant.h"
+#include "sched/notice.h"
 #include "sched/vitals.h"
 
 #include <string.h>
@@ -332,6 +333,16 @@ static void put_undead(struct sink *k, const struct noh_turn *t)
 		*p = t->undead;
 }
 
+static void put_events(struct sink *k, const struct noh_turn *t)
+{
+	for (const struct event_node *n = t->events; n; n = n->next) {
+		void *p = put(k, PART_EVENT, NULL, 0, n->len);
+
+		if (p)
+			memcpy(p, n->event, n->len);
+	}
+}
+
 void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_t tag, uint64_t seq,
 		     const struct durable_key *key)
 {
@@ -347,6 +358,8 @@ void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_
 		turn_record_consumed(k, msg_envelope(&t->msgs[i]));
 	if (t->so_far.flags & TURN_UNDEAD)
 		put_undead(k, t);
+	if (t->so_far.flags & TURN_EVENTS)
+		put_events(k, t);
 	if (key)
 		put_step_key(k, key);
 	else
@@ -374,6 +387,21 @@ static bool wrap(struct msg *m, uint64_t sender, uint64_t seq, uint32_t index)
 	m->body.big = env;
 	m->len = len | MSG_WRAPPED;
 	return true;
+}
+
+uint8_t turn_record_flags(const struct noh_turn *t)
+{
+	return (uint8_t)((t->so_far.flags & TURN_ERASE ? RECORD_GONE : 0) |
+			 (t->so_far.flags & TURN_EVENTS ? RECORD_EVENTS : 0));
+}
+
+/* Drawn before anybody hears of the turn: what it causes has a higher one. */
+void turn_record_order(struct noh_turn *t, uint8_t *record)
+{
+	if (!(t->so_far.flags & TURN_EVENTS))
+		return;
+	record_set_order(record, notice_order(t->sched));
+	t->so_far.flags |= TURN_EVENTS_KEPT;
 }
 
 bool turn_record_wrap(struct worker *w, struct cell *c, uint64_t seq)

@@ -17,6 +17,10 @@ bool turn_record_receivers(struct worker *w);
 void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_t tag, uint64_t seq,
 		     const struct durable_key *key);
 
+/* What its head says of the parts. */
+uint8_t turn_record_flags(const struct noh_turn *t);
+void turn_record_order(struct noh_turn *t, uint8_t *record);
+
 /* Name the messages: what was put into the record goes out in an envelope. False: no memory. */
 bool turn_record_wrap(struct worker *w, struct cell *c, uint64_t seq);
 

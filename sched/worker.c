@@ -8,6 +8,7 @@
  * wakes then.
  */
 #include "sched/durable.h"
+#include "sched/notice.h"
 
 #include <string.h>
 
@@ -469,12 +470,14 @@ static void watch_worker(struct sched *s, struct worker *w, struct watched *seen
 void sched_watch(struct sched *s)
 {
 	struct watched *seen = mem_zalloc(s->worker_count * sizeof *seen);
+	struct notice_sums *sums = notice_sums_open(s);
 	uint32_t quiet = 0;
 
 	while (seen && load_acquire(&s->stopping) < 3) {
 		bool all_asleep = load_seq_cst(&s->sleepers) == s->worker_count;
 
 		quiet = all_asleep ? quiet + 1 : 0;
+		notice_sums_tell(sums, s, quiet > WATCH_QUIET_TICKS);
 		if (quiet > WATCH_QUIET_TICKS) {
 			store_seq_cst(&s->watch_event, 1);
 			if (load_seq_cst(&s->sleepers) == s->worker_count &&
@@ -488,5 +491,7 @@ void sched_watch(struct sched *s)
 		for (uint32_t i = 0; i < s->worker_count; i++)
 			watch_worker(s, &s->workers[i], &seen[i], clock_now_ns(&s->clock));
 	}
+	notice_sums_tell(sums, s, true);
+	notice_sums_close(sums, s);
 	mem_free(seen, 0);
 }

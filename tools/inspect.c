@@ -51,7 +51,8 @@ static int numbers_json(const char *dir, const noh_dir_info *i)
 		{ "journal_bytes", i->journal_bytes }, { "image_bytes", i->image_bytes },
 		{ "actors", i->actors }, { "entries", i->entries }, { "pending", i->pending },
 		{ "keys", i->keys }, { "key_bytes", i->key_bytes }, { "timers", i->timers },
-		{ "dead_letters", i->dead_letters },
+		{ "dead_letters", i->dead_letters }, { "events", i->events }, { "event_bytes", i->event_bytes },
+		{ "event_seq", i->event_seq },
 	};
 	bool any = false;
 
@@ -91,6 +92,9 @@ static int numbers_text(const char *dir, const noh_dir_info *i)
 	printf("%-18s %20s\n", "  bytes of them", cli_bytes(a, sizeof a, i->key_bytes));
 	line("actors with timers", i->timers);
 	line("dead letters", i->dead_letters);
+	line("events", i->events);
+	printf("%-18s %20s\n", "  bytes of them", cli_bytes(a, sizeof a, i->event_bytes));
+	line("  the last one", i->event_seq);
 	return rc == NOH_OK ? CLI_FINE : data_failed(verb.name);
 }
 

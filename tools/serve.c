@@ -100,6 +100,12 @@ static unsigned worker_count(const struct settings *set)
 	return (unsigned)most;
 }
 
+/* The box knows better where it keeps them. */
+uint64_t server_events_bytes(const struct settings *set)
+{
+	return settings_given(set, SET_EVENTS_BYTES) ? settings_number(set, SET_EVENTS_BYTES) : 0;
+}
+
 static int open_box(struct server *s)
 {
 	const struct settings *set = &s->settings;
@@ -116,6 +122,9 @@ static int open_box(struct server *s)
 		.idem_ms = settings_number(set, SET_IDEM_KEEP),
 		.idem_bytes = settings_number(set, SET_IDEM_BYTES),
 		.no_uring = strcmp(settings_text(set, SET_IO), "epoll") == 0,
+		.events_bytes = server_events_bytes(set),
+		.events_ms = settings_number(set, SET_EVENTS_KEEP),
+		.events_detail = (int)settings_number(set, SET_EVENTS_DETAIL),
 		.log_line = noh_logger_write,
 		.log_user = s->log.logger,
 	};

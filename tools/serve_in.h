@@ -72,6 +72,7 @@ int  server_run(struct server *s);
 
 /* ── serve.c ── */
 void server_fit_connections(struct server *s);           /* max_connections, as the system allows      */
+uint64_t server_events_bytes(const struct settings *set); /* 0: as the box has it                      */
 bool server_fill_info(struct server *s);                 /* a new s->info; false: no memory            */
 noh_listen_options server_listen_options(struct server *s);
 

@@ -158,6 +158,10 @@ static void take_over(struct findings *f, struct settings *fresh, bool is_new[SE
 		if (t->restart)
 			continue;
 		is_new[i] = true;
+		char what[128];
+
+		snprintf(what, sizeof what, "%s.%s", t->section, t->key);
+		(void)noh_tell_config(s->box, what, old, new);
 		exchange(&s->settings, fresh, i);
 	}
 }
@@ -171,6 +175,9 @@ static void set_box(struct server *s, const bool is_new[SETTINGS])
 		(void)noh_set_memory_budget(s->box, settings_number(set, SET_MEMORY));
 	if (is_new[SET_SLOW_TURN])
 		(void)noh_set_slow_turn(s->box, (uint32_t)settings_number(set, SET_SLOW_TURN));
+	if (is_new[SET_EVENTS_BYTES] || is_new[SET_EVENTS_KEEP] || is_new[SET_EVENTS_DETAIL])
+		(void)noh_set_events(s->box, server_events_bytes(set), settings_number(set, SET_EVENTS_KEEP),
+				     (int)settings_number(set, SET_EVENTS_DETAIL));
 	for (unsigned i = 0; is_new[SET_ACTOR_IDLE] && i < 3; i++)
 		(void)noh_set_idle_timeout(s->box, builtin[i], (uint32_t)settings_number(set, SET_ACTOR_IDLE));
 }
@@ -218,10 +225,13 @@ static bool read_all(struct findings *f, struct settings *fresh, struct accounts
 		note_sentence(f, true, why);
 		return false;
 	}
-	if (note_users(f, accounts, path) && users_apply(s, accounts) != NOH_OK) {       /* nothing after this can fail */
-		note_sentence(f, true, noh_why());
-		accounts_free(accounts);
-		return false;
+	if (note_users(f, accounts, path)) {
+		if (users_apply(s, accounts) != NOH_OK) {        /* nothing after this can fail */
+			note_sentence(f, true, noh_why());
+			accounts_free(accounts);
+			return false;
+		}
+		(void)noh_tell_config(s->box, "users", NULL, NULL);
 	}
 	s->mark = mark;
 	return true;

@@ -20,6 +20,7 @@
 static const char *const durabilities[] = { "disk", "memory", "none", NULL };
 static const char *const backends[] = { "auto", "uring", "epoll", NULL };      /* NOH_IO_... */
 static const char *const levels[] = { "debug", "info", "warn", "error", NULL }; /* NOH_DEBUG ... */
+static const char *const details[] = { "default", "all", "none", NULL };        /* NOH_EVENTS_... */
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const pools[] = { "actor-node", NULL };
 static const char *const modes[] = { "local", "control-plane", "worker", NULL };
@@ -41,6 +42,18 @@ const struct setting settings_table[SETTINGS] = {
 	[SET_IDEM_BYTES] = { .section = "data", .key = "idem_bytes", .flag = "idem-bytes", .type = SETTING_SIZE,
 		.preset = "1GiB", .least = MIB, .most = 16 * TIB, .restart = true,
 		.help = "How much of them is kept; beyond it the oldest go." },
+
+	[SET_EVENTS_BYTES] = { .section = "events", .key = "bytes", .flag = "events-bytes", .type = SETTING_SIZE,
+		.preset = "256MiB", .least = MIB, .most = 16 * TIB,
+		.help = "How much of the event log is kept; beyond it the oldest go. Where nothing is stored it is in memory, and "
+			"16MiB unless this says otherwise." },
+	[SET_EVENTS_KEEP] = { .section = "events", .key = "keep", .flag = "events-keep", .type = SETTING_DURATION,
+		.preset = "168h", .least = SECOND, .most = 3650 * DAY,
+		.help = "How long events are kept." },
+	[SET_EVENTS_DETAIL] = { .section = "events", .key = "detail", .flag = "events-detail", .type = SETTING_CHOICE,
+		.choices = details, .preset = "default",
+		.help = "What the server tells beside actors' own events: default (failures, restarts, drops, dead letters, "
+			"changes; that supervised actors come and go), all (that any actor does), none." },
 
 	[SET_BIND] = { .section = "net", .key = "bind", .flag = "bind", .type = SETTING_ADDRESS,
 		.preset = "127.0.0.1", .restart = true,

@@ -215,7 +215,7 @@ const struct verb verbs[] = {
 	  .options = OPTIONS({ "workers", "N[,M...]", "worker threads, one run each" }, { "n", "N", "how much work" },
 			     { "reps", "R", "repetitions" }, { "rate", "R", "flood: intended messages/s" },
 			     { "dir", "DIR", "where durable-... put their data" }, { "seed", "S", "of all random choices" },
-			     { "smoke", NULL, "tiny sizes" }, JSON, { "raw", NULL, "one line per repetition" },
+			     { "smoke", NULL, "tiny sizes" }, { "all-events", NULL, "of boxes in memory: every actor that comes or goes is an event" }, JSON, { "raw", NULL, "one line per repetition" },
 			     { "plot", "FILE.svg", "draw instead" }, { "list", NULL, "the benchmarks" }),
 	  .text = "Runs the named benchmarks and checks every result exactly. noh bench load puts load on a server.",
 	  .examples = "  noh bench ping-pong big --workers 1,2 --reps 5", .exits = TEST_EXITS },

@@ -42,8 +42,8 @@ static int fold(void *arg, uint64_t frame, uint64_t epoch, const struct record_h
 	f->last[head->hash] = head->seq;
 	if (head->hash == 0)
 		f->cause = head->seq;
-	else if (head->reserved > f->effect)
-		f->effect = head->reserved;
+	else if (head->order > f->effect)
+		f->effect = head->order;
 	return NOH_OK;
 }
 
@@ -82,7 +82,7 @@ static void push_one(uint32_t me, uint64_t number, uint64_t *rng, uint64_t *due)
 
 	parts = record_begin(at, "t:1", 3, me, tag, number, 0);
 	memset(part_put(&parts, PART_PUT, "k", 1, extra), 7, extra);
-	((struct record_head *)(void *)at)->reserved = seen;
+	((struct record_head *)(void *)at)->order = seen;
 	record_finish(at, parts);
 	journal_push(j, me);
 	*due = journal_epoch(j);

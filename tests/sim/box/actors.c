@@ -42,6 +42,7 @@ static void change(struct doing *d)
 	d->s = noh_state(d->t);
 	d->v = model_version(d->a);
 	d->s->version = d->v;
+	events_tell(d->t, d->v);
 	memset(d->s->pad, (int)(d->v & 0xff), sizeof d->s->pad);
 }
 

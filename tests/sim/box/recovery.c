@@ -182,6 +182,7 @@ void model_recovered(noh_box *box)
 	for (unsigned a = 0; a < ACTORS; a++)
 		if (is_durable(a))
 			sim->found[a] = recover_actor(box, a, &there[a]);
+	events_recovered(box, there);
 	scanner_recovered(there);
 	for (unsigned a = 0; a < ACTORS; a++)
 		if (is_durable(a))

@@ -1,7 +1,7 @@
 /* tests/sim/box/sim.h - a whole box from one seed: one thread, a virtual clock, a disk that forgets.
  *
  * Read in this order: sim.h, model.c and recovery.c (what must hold), actors.c (who runs in the box),
- * clients.c and several.c (who calls it), scanner.c (who lists it), world.c (clock, disk, crashes), steps.c (who
+ * clients.c and several.c (who calls it), scanner.c (who lists it), events.c (who reads what happened), world.c (clock, disk, crashes), steps.c (who
  * goes next), sim_main.c.
  *
  * Owns     everything, in one struct: a seed begins with all of it zeroed.
@@ -119,7 +119,8 @@ struct sim_seen {                /* how often what happened: what stays at 0 was
 	uint64_t seeds, steps, ops, answers, refused, unknown, turns, versions, messages, crashes, kills,
 		 cuts, deep, eio, nospc, rot, rot_found, rot_image, rot_image_ends, twice, jumps, evictions, forced, folds, nested,
 		 torn, redelivered, keys_repeated, idem, ticks, beats, erased, coalesced_or_dropped, full,
-		 several_ok, several_undone, several_lost, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted;
+		 several_ok, several_undone, several_lost, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted,
+		 events;
 };
 
 struct only { long nest, faults; };      /* instead of what the plan draws, to make a finding smaller; -1 */
@@ -162,6 +163,9 @@ struct sim {
 	uint32_t erasing[ACTORS];        /* the op that does; 0: none under way */
 	/* scanner.c */
 	struct sim_scan scan;
+	/* events.c */
+	uint64_t event_cursor;
+	uint32_t event_last[ACTORS];     /* the version of its last event that was read */
 };
 extern struct sim *sim;
 extern struct sim_seen *seen;
@@ -231,6 +235,11 @@ void scanner_recorded(const char *address, bool erased, uint64_t due);
 void scanner_recovered(const bool *there);
 void scanner_started(void);              /* after a crash, before anybody runs */
 void scanner_act(void);
+
+/* events.c */
+void events_tell(noh_turn *t, uint32_t v);
+void events_act(void);
+void events_recovered(noh_box *box, const bool *there);  /* may correct sim->found */
 
 /* world.c */
 void world_begin(uint64_t seed, const char *dir);

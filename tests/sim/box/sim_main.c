@@ -30,6 +30,7 @@ static const char *const plant_names[PLANTS] = {
 	"release-before-push", "error-ungated", "read-ungated", "empty-epoch", "gap-is-whole",
 	"stale-snapshot", "fold-past-stamp", "redeliver", "overtake", "sequence-reset", "timer-lost",
 	"relay-forgets", "key-forgotten", "entries-left", "step-split",
+	"event-stays",
 };
 
 /* Shared with the children. */
@@ -219,14 +220,14 @@ static void say_seen(void)
 	       "  keys repeated %llu, refused %llu; once %llu, again %llu; erased %llu; evicted %llu (%llu forced); "
 	       "dropped %llu\n"
 	       "  steps over several actors: %llu, undone turns %llu, lost in a crash %llu\n"
-	       "  scans %llu, types counted %llu\n",
+	       "  scans %llu, types counted %llu, events read %llu\n",
 	       N(seeds), N(steps), N(turns), N(versions), N(messages), N(virtual_ms) / 1000, N(ops), N(answers),
 	       N(refused), N(unknown), N(reads), N(crashes), N(kills), N(cuts), N(deep), N(torn), N(twice),
 	       N(clean_stops), N(eio), N(nospc), N(jumps), N(rot), N(rot_found), N(rot_image),
 	       N(rot_image_ends), N(folds), N(slept), N(nested),
 	       N(steals), N(redelivered), N(failed_turns), N(full), N(keys_repeated), N(idem), N(ticks), N(beats),
 	       N(erased), N(evictions), N(forced), N(coalesced_or_dropped),
-	       N(several_ok), N(several_undone), N(several_lost), N(scans), N(counted));
+	       N(several_ok), N(several_undone), N(several_lost), N(scans), N(counted), N(events));
 #undef N
 }
 

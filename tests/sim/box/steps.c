@@ -248,6 +248,8 @@ static void run(unsigned who)
 		keeper_round();
 	else if (who == CLIENTS_TURN && sim_one_in(6))
 		scanner_act();
+	else if (who == CLIENTS_TURN && sim_one_in(6))
+		events_act();
 	else if (who == CLIENTS_TURN)
 		client_act();
 	else

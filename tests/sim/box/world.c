@@ -109,7 +109,8 @@ static int open_on(struct disk_sim *disk, unsigned workers, noh_box **box)
 {
 	noh_options o = { .workers = workers, .dir = sim->dir, .seed = sim->seed | 1, .log = quiet,
 			  .max_actors = 1000, .unpinned = true, .memory_budget = sim->plan.memory_budget,
-			  .journal_bytes = sim->plan.journal_bytes, .idem_ms = UINT64_C(864000000) };
+			  .journal_bytes = sim->plan.journal_bytes, .idem_ms = UINT64_C(864000000),
+			  .events_ms = UINT64_C(86400000000) };
 	struct box_seams seams = { .clock = sim->clock.clock, .disk = disk_sim_door(disk),
 				   .ring_bytes = sim->plan.ring_bytes,
 				   .segment_bytes = sim->plan.segment_bytes };
