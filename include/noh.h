@@ -315,6 +315,7 @@ typedef struct noh_json_reply {
  *
  * strategy is about its children: NOH_ONE_FOR_ONE restarts the one that failed. With NOH_ONE_FOR_ALL all of them are down,
  * with NOH_REST_FOR_ONE those spawned after it, until its back-off is over; then they are restarted in the order spawned.
+ * (Children of types without supervision are not.)
  *
  * restart is about itself. NOH_PERMANENT: always; also if it stops by itself (noh_stop_self), after base_ms.
  * NOH_TRANSIENT: after failures. NOH_TEMPORARY: not at all: its message is set aside, what waits fails (NOH_EFAILED), it

@@ -467,7 +467,8 @@ static void go_down(struct worker *w, struct cell *c)
 	struct vitals *v = vitals_of(w->fixed.sched, c);
 	const noh_supervision *above = v ? kin_policy(w->fixed.sched, v) : NULL;
 
-	if (!v || v->down || (c->flags & (CELL_BROKEN | CELL_STOP)) || cell_life(c) != NOH_ACTIVE)
+	if (!v || v->down || (c->flags & (CELL_BROKEN | CELL_STOP)) || cell_life(c) != NOH_ACTIVE ||
+	    !cell_type(w->fixed.sched, c)->supervised)
 		return;
 	supervise_go_down(w, c, v, above ? above->cap_ms : 30000);
 	v->with_kin = true;
@@ -493,7 +494,7 @@ static void restart(struct worker *w, struct cell *c, const struct sysmsg *n)
 
 	if (v && n->body.bytes[0])
 		v->of.in_window = v->of.streak = 0;
-	if (cell_life(c) == NOH_ACTIVE || (v && v->down))
+	if (cell_type(w->fixed.sched, c)->supervised && (cell_life(c) == NOH_ACTIVE || (v && v->down)))
 		supervise_restart(w, c);
 	answer_round(&w->mine.port, n->token);
 }

@@ -240,24 +240,37 @@ static void try_later(struct worker *w, struct cell *c, uint64_t delay_ms)
 	(void)clock_arm_dormant(w, address, len, clock_due(w->fixed.sched, delay_ms));
 }
 
-static void give_up(struct worker *w, struct cell *c, struct vitals *v, int then)
+/* Whoever hears of it from now on sees it so. */
+static void mark_given_up(struct worker *w, struct cell *c, struct vitals *v, int then)
 {
 	const noh_supervision *own = &cell_type(w->fixed.sched, c)->sup;
 	noh_health health = health_of(then);
+	char address[ADDRESS_MAX + 1];
 
+	cell_address(w->fixed.sched, c, address);
+	sched_logf(w->fixed.sched, NOH_ERROR, address, "failed %u times within %u ms, and is %s: %s", v->of.in_window,
+		   own->within_ms, then_names[then], v->reason ? v->reason : "");
 	if (v->down)
 		come_up(w, c, v);
 	set_health(w, v, health, health == NOH_DEGRADED ? wall_ms(w) + own->cap_ms : 0);
 	v->of.in_window = 0;
 	v->whole_type = then == NOH_THEN_QUARANTINE_TYPE;
-	record(w, c, NULL);
+	if (v->whole_type)
+		store_release(&cell_type(w->fixed.sched, c)->quarantined, 1);
+}
+
+/* And it leaves memory: its last turn is its on_deactivate. */
+static void retire(struct worker *w, struct cell *c, struct vitals *v)
+{
+	const noh_supervision *own = &cell_type(w->fixed.sched, c)->sup;
+
 	if (!life_retire(w, c)) {                /* it cannot be stored: then it stays, and rests */
 		supervise_go_down(w, c, v, own->cap_ms);
 		return;
 	}
-	if (health == NOH_DEGRADED)
+	if (v->of.health == NOH_DEGRADED)
 		try_later(w, c, own->cap_ms);
-	if (then == NOH_THEN_QUARANTINE_TYPE)
+	if (v->whole_type)
 		kin_quarantine_type(w, c);
 }
 
@@ -282,13 +295,15 @@ static bool back_off(struct worker *w, struct cell *c, struct vitals *v, bool to
 	uint64_t delay;
 
 	cell_address(s, c, address);
+	if (too_often && then != NOH_THEN_ESCALATE) {
+		mark_given_up(w, c, v, then);
+		record(w, c, NULL);
+		retire(w, c, v);
+		return false;
+	}
 	if (too_often) {
-		sched_logf(s, NOH_ERROR, address, "failed %u times within %u ms, and is %s: %s", v->of.in_window, p->within_ms,
-			   then_names[then], v->reason ? v->reason : "");
-		if (then != NOH_THEN_ESCALATE) {
-			give_up(w, c, v, then);
-			return false;
-		}
+		sched_logf(s, NOH_ERROR, address, "failed %u times within %u ms: that is its parent's failure: %s", v->of.in_window,
+			   p->within_ms, v->reason ? v->reason : "");
 		delay = p->cap_ms;               /* its parent restarts it before, if it can */
 		kin_escalate(w, c, v, hops + 1);
 	} else {
@@ -347,6 +362,21 @@ static void set_aside(struct worker *w, struct cell *c, int rc)
 	serve_answer_failed(w, rc);
 }
 
+/* Its message is answered before its on_deactivate runs: that is a turn of its own. */
+static void give_up_in_turn(struct worker *w, struct cell *c, struct vitals *v, int rc)
+{
+	bool temporary = cell_type(w->fixed.sched, c)->sup.restart == NOH_TEMPORARY;
+
+	if (!temporary)
+		mark_given_up(w, c, v, policy_of(w, v, 0));
+	set_aside(w, c, rc);
+	if (!temporary)
+		retire(w, c, v);
+	else if (!life_retire(w, c))
+		supervise_go_down(w, c, v, cell_type(w->fixed.sched, c)->sup.cap_ms);
+	watch_tell(w, v, rc, true);
+}
+
 /* Once more? How often it was tried travels with the message. */
 static bool try_again(struct noh_turn *t, const noh_supervision *p)
 {
@@ -365,7 +395,7 @@ int supervise_turn_failed(struct worker *w, struct cell *c, int rc)
 	const noh_supervision *p = &t->type->sup;
 	struct vitals *v = vitals_of(s, c);
 	const char *reason = t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc);
-	bool too_often, again, gives_up, stays = true;
+	bool too_often, again;
 
 	if (rc == NOH_ENOSPC || !v) {            /* nobody's failure; or no memory to be careful */
 		serve_failed(w, rc);
@@ -374,19 +404,17 @@ int supervise_turn_failed(struct worker *w, struct cell *c, int rc)
 	turn_undo(w);
 	t->so_far.full_on = 0;
 	too_often = count_failure(w, v, p, reason);
-	gives_up = p->restart == NOH_TEMPORARY || (too_often && policy_of(w, v, 0) != NOH_THEN_ESCALATE);
-	again = !gives_up && try_again(t, p);
-	if (gives_up)                            /* its on_deactivate will be a turn of its own */
-		set_aside(w, c, rc);
-	if (p->restart == NOH_TEMPORARY)
-		stays = !life_retire(w, c);
-	else
-		stays = back_off(w, c, v, too_often, 0);
+	if (p->restart == NOH_TEMPORARY || (too_often && policy_of(w, v, 0) != NOH_THEN_ESCALATE)) {
+		give_up_in_turn(w, c, v, rc);
+		return rc;
+	}
+	again = try_again(t, p);
+	(void)back_off(w, c, v, too_often, 0);
 	if (again)
 		record(w, c, NULL);
-	else if (!gives_up)
+	else
 		set_aside(w, c, rc);
-	watch_tell(w, v, rc, !stays);
+	watch_tell(w, v, rc, false);
 	return again ? NOH_FULL : rc;
 }
 

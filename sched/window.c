@@ -101,6 +101,12 @@ static uint32_t batch_length(struct worker *w, struct type *t, uint32_t at, uint
 	return part;
 }
 
+/* It neither rests nor was given up. */
+static bool may_go_on(const struct cell *c)
+{
+	return !cell_rests(c) && !(c->flags & CELL_BROKEN);
+}
+
 static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t n)
 {
 	uint32_t at = 0;
@@ -109,7 +115,7 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 		n = coalesce(w, c, t, w->mine.window, n);
 	for (uint32_t i = 0; i < n; i++)
 		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
-	while (at < n && !cell_rests(c)) {
+	while (at < n && may_go_on(c)) {
 		uint32_t part = t->pub.on_batch && !poison_suspects(w->fixed.sched, c)
 					? batch_length(w, t, at, n) : 1, end;
 
@@ -119,7 +125,7 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 		}
 		/* One message, or a batch that failed: message by message. */
 		end = at + part;
-		while (at < end && !cell_rests(c) && serve_part(w, c, t, at, 1, false))
+		while (at < end && may_go_on(c) && serve_part(w, c, t, at, 1, false))
 			at++;
 		if (at < end)
 			break;
