@@ -215,7 +215,7 @@ static void the_agent_is_replaced(const char *dir)
 	want_instance("web", 22, "sha-aaa", 3);
 	until_applied("instance:web", 22);
 	print_events();
-	print_tree(14);                                          /* images and disks need nothing: they are in storage */
+	print_tree(11);                                          /* who needs nothing is still in storage */
 	expect(host_runs("web", "sha-aaa", 3), "web is as desired last");
 	expect(devices_report().runs == before.runs + 1, "nothing was done again");
 	expect(devices_report().pulls == before.pulls, "nothing was pulled again");
