@@ -10,6 +10,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <noh.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -213,8 +214,24 @@ static void print_cage(const struct cage *cage)
 static int print_event(void *user, const noh_event *e)
 {
 	(void)user;
-	printf("    %-20s %-14s %s%s%s %s\n", e->actor, e->kind, e->from, e->to[0] ? " > " : "", e->to, e->reason);
+	printf("    event %-4llu %-20s %-12s %s%s%s %s\n", (unsigned long long)e->seq, e->actor, e->kind, e->from,
+	       e->to[0] ? " > " : "", e->to, e->reason);
 	return 0;
+}
+
+/* Live, until the zoo closes. */
+static void *print_events(void *arg)
+{
+	uint64_t cursor = 0;
+	int rc;
+
+	(void)arg;
+	do {
+		rc = noh_events_read(box, &cursor, NULL, 100, print_event, NULL);
+		if (rc == NOH_END)
+			rc = noh_events_wait(box, cursor, SOON);
+	} while (rc == NOH_OK || rc == NOH_ETIMEOUT);
+	return NULL;
 }
 
 /* ── the shows ── */
@@ -351,9 +368,10 @@ static int open_zoo(void)
 
 int main(void)
 {
-	uint64_t cursor = 0;
+	pthread_t printer;
 
-	if (open_zoo() != NOH_OK)
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (open_zoo() != NOH_OK || pthread_create(&printer, NULL, print_events, NULL) != 0)
 		return fprintf(stderr, "%s\n", noh_why()), 1;
 	for (int i = 0; i < CAGES; i++)
 		for (int who = 0; who < ANIMALS; who++)
@@ -364,11 +382,9 @@ int main(void)
 	show_restarts();
 	show_escalation();
 	show_giving_up();
-	printf("What has happened:\n");
-	while (noh_events_read(box, &cursor, NULL, 1000, print_event, NULL) == NOH_OK)
-		;
 	expect(noh_stop_tree(box, "zoo:main", SOON) == NOH_OK, "the zoo closes, cage by cage, the last one first");
 	noh_stop(box, SOON);
+	pthread_join(printer, NULL);
 	noh_close(box);
 	return wrong != 0;
 }

@@ -8,15 +8,19 @@
 #define _XOPEN_SOURCE 700
 #include "node.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SOON = 60000 };
 
 static noh_box *box;
-static uint64_t cursor;
-static int wrong;
+static atomic_int wrong;
+static pthread_t printer;
+static atomic_ullong printed;                    /* the last event that was */
 
 static void expect(bool so, const char *what)
 {
@@ -30,19 +34,43 @@ static void expect(bool so, const char *what)
 static int print_event(void *user, const noh_event *e)
 {
 	(void)user;
+	expect(e->seq == printed + 1, "no event is missing, and none comes twice");
 	printf("  %5llu  %-34s %-17s %s%s%s %s\n", (unsigned long long)e->seq, e->actor, e->kind, e->from, e->to[0] ? " > " : "", e->to,
 	       e->reason);
+	printed = e->seq;
 	return 0;
 }
 
-static void print_events(void)
+/* Live: as they happen, from where the last one stopped, also in another life of the agent. */
+static void *print_events(void *arg)
 {
+	uint64_t cursor = printed;
 	int rc;
 
-	while ((rc = noh_events_read(box, &cursor, NULL, 1000, print_event, NULL)) == NOH_OK)
-		;
-	expect(rc == NOH_END, "the events are all there");
-	fflush(stdout);
+	(void)arg;
+	do {
+		rc = noh_events_read(box, &cursor, NULL, 100, print_event, NULL);
+		if (rc == NOH_END)
+			rc = noh_events_wait(box, cursor, SOON);
+	} while (rc == NOH_OK || rc == NOH_ETIMEOUT);
+	expect(rc == NOH_ESTOPPED, "events are told until the agent stops");
+	return NULL;
+}
+
+static void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ 0, ms * 1000000 }, NULL);
+}
+
+/* All that has happened so far is on the screen. */
+static void until_printed(void)
+{
+	uint64_t oldest, newest = 0;
+
+	expect(noh_events_bounds(box, &oldest, &newest) == NOH_OK, "there are events");
+	for (int i = 0; i < SOON && printed < newest; i++)
+		pause_ms(1);
+	expect(printed >= newest, "the events are all there");
 }
 
 static int print_node(void *user, const noh_tree_node *n)
@@ -142,7 +170,7 @@ static void begin_agent(const char *dir)
 		rc = noh_start(box);
 	if (rc == NOH_OK)
 		rc = noh_activate(box, "node_supervisor:" NODE, SOON);
-	if (rc != NOH_OK) {
+	if (rc != NOH_OK || pthread_create(&printer, NULL, print_events, NULL) != 0) {
 		fprintf(stderr, "%s\n", noh_why());
 		exit(1);
 	}
@@ -151,6 +179,7 @@ static void begin_agent(const char *dir)
 static void end_agent(void)
 {
 	expect(noh_stop(box, SOON) == NOH_OK, "the agent stops");
+	pthread_join(printer, NULL);
 	noh_close(box);
 }
 
@@ -169,7 +198,7 @@ static void things_come_to_be(void)
 	until_applied("instance:db", 1);
 	until_applied("wireguard:wg0", 1);
 	until_applied("volume_attachment:db", 1);
-	print_events();
+	until_printed();
 	print_tree(17);
 	expect(host_runs("web", "sha-aaa", 2) && host_runs("api", "sha-aaa", 4) && host_runs("db", "sha-bbb", 8), "all run");
 	expect(disk_attached("disk-a"), "the disk is attached");
@@ -190,15 +219,15 @@ static void things_change(void)
 	until_applied("instance:web", 21);
 	until_applied("instance:api", 2);
 	until_applied("wireguard:wg0", 2);
-	print_events();
+	until_printed();
 	expect(host_runs("web", "sha-aaa", 21) && host_runs("api", "sha-ccc", 4), "web and api are as desired");
 	expect(state_of("instance:web").passes > passes, "web had a pass");
 	expect(devices_report().peer_changes == before.peer_changes + 2, "one peer removed, one added, nobody else touched");
 
 	printf("       db dies, and nobody is told\n");
 	host_lose("db");
-	for (int i = 0; i < 600 && !host_runs("db", "sha-bbb", 8); i++)
-		(void)noh_events_wait(box, cursor, 100), print_events();
+	for (int i = 0; i < SOON && !host_runs("db", "sha-bbb", 8); i++)
+		pause_ms(1);
 	expect(host_runs("db", "sha-bbb", 8), "its next look finds that, and it runs again");
 }
 
@@ -214,7 +243,7 @@ static void the_agent_is_replaced(const char *dir)
 	want_instance("web", 20, "sha-bbb", 1);                  /* late: it is known better */
 	want_instance("web", 22, "sha-aaa", 3);
 	until_applied("instance:web", 22);
-	print_events();
+	until_printed();
 	print_tree(11);                                          /* who needs nothing is still in storage */
 	expect(host_runs("web", "sha-aaa", 3), "web is as desired last");
 	expect(devices_report().runs == before.runs + 1, "nothing was done again");
@@ -233,13 +262,13 @@ static void all_is_taken_down(void)
 	plane_publish(&e);
 	e = event("instance_supervisor", "instance:db", NOH_RECONCILE_STOP, "not needed", 10);
 	plane_publish(&e);
-	for (int i = 0; i < 600 && (registry_has("sha-aaa") || registry_has("sha-bbb") || registry_has("sha-ccc")); i++)
-		(void)noh_events_wait(box, cursor, 100), print_events();
+	for (int i = 0; i < SOON && (registry_has("sha-aaa") || registry_has("sha-bbb") || registry_has("sha-ccc")); i++)
+		pause_ms(1);
 	expect(host_runs("web", NULL, 0) && host_runs("api", NULL, 0) && host_runs("db", NULL, 0), "nothing runs any more");
 	expect(!registry_has("sha-aaa") && !registry_has("sha-bbb") && !registry_has("sha-ccc"), "images nobody uses are gone");
 	print_tree(10);
 	expect(noh_stop_tree(box, "node_supervisor:" NODE, SOON) == NOH_OK, "the tree stops");
-	print_events();
+	until_printed();
 	end_agent();
 }
 
@@ -250,6 +279,7 @@ int main(int argc, char **argv)
 	const char *dir = argc > 1 ? argv[1] : mkdtemp(fresh);
 	struct device_report r;
 
+	setvbuf(stdout, NULL, _IOLBF, 0);                        /* live, also into a pipe */
 	printf("Seed %llu; three of ten calls to a device fail\n", (unsigned long long)seed);
 	devices_begin(seed, 30);
 	begin_agent(dir);
@@ -262,6 +292,9 @@ int main(int argc, char **argv)
 	       r.runs, r.stops, r.pulls);
 	expect(r.double_pulls == 0, "no digest was pulled twice at a time");
 	expect(r.failed > 0, "some calls failed");
-	printf(wrong ? "%d things are wrong\n" : "All is as desired.\n", wrong);
+	if (wrong)
+		printf("%d things are wrong\n", (int)wrong);
+	else
+		printf("All is as desired.\n");
 	return wrong != 0;
 }
