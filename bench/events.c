@@ -57,7 +57,7 @@ static void *follow(void *arg)
 		int rc = noh_events_read(r->box, &cursor, NULL, 10000, see, NULL);
 
 		if (rc == NOH_END)
-			rc = noh_events_wait(r->box, cursor, 60000);
+			rc = reader.wanted ? noh_events_wait(r->box, cursor, 60000) : NOH_OK;
 		bench_must(r, rc, "reading events");
 	}
 	return NULL;

@@ -109,6 +109,7 @@ struct db_event { uint64_t seq, len; };
 int db_events(struct db *db, uint64_t first, uint8_t *room, size_t size, size_t *used, uint64_t *oldest);
 int db_events_oldest(struct db *db, uint64_t *seq);         /* the first row's number; 0: there is none */
 uint64_t db_events_newest(struct db *db);                  /* the last that was folded, there or not */
+uint64_t db_events_gone(struct db *db);                    /* the last that was folded and is not there any more */
 void db_keep_events(struct db *db, uint64_t bytes, uint64_t ms);         /* from now on; 0: as in db_options */
 bool db_events_expire(struct db *db, uint64_t now_ms);      /* is there one to go? Waits for nothing */
 /* Those that are too old or too many go, without a fold. NOH_OK, or as fold_commit. By whoever folds. */

@@ -28,6 +28,11 @@ uint64_t db_events_newest(struct db *db)
 	return load_acquire(&db->shown.event_seq);
 }
 
+uint64_t db_events_gone(struct db *db)
+{
+	return load_acquire(&db->shown.event_seq) - load_relaxed(&db->shown.tables[TABLE_EVENTS]);
+}
+
 static int cursor_at(struct db *db, struct reader *r, uint64_t first, MDB_cursor **c, MDB_val *k, MDB_val *val)
 {
 	uint8_t key[VALUE_KEY_MAX];

@@ -238,11 +238,13 @@ uint64_t eventlog_bytes(struct eventlog *l)
 
 uint64_t eventlog_oldest(struct eventlog *l)
 {
-	uint64_t newest = eventlog_newest(l), first;
+	uint64_t newest = eventlog_newest(l), gone = load_relaxed(&l->shown.gone), first;
 
 	pthread_mutex_lock(&l->lock);
 	first = l->oldest_chunk ? l->oldest_chunk->first : UINT64_MAX;
 	pthread_mutex_unlock(&l->lock);
+	if (first <= gone)
+		first = gone + 1;
 	return first <= newest ? first : newest + 1;
 }
 
@@ -264,7 +266,7 @@ static struct eventlog_chunk *hold(struct eventlog *l, uint64_t seq, uint64_t *l
 
 	pthread_mutex_lock(&l->lock);
 	c = l->oldest_chunk;
-	if (c && seq < c->first)
+	if (c && (seq < c->first || seq <= load_relaxed(&l->shown.gone)))
 		c = NULL;
 	while (c && c->next && c->next->first <= seq)
 		c = c->next;
@@ -366,6 +368,11 @@ void eventlog_drop(struct eventlog *l, uint64_t upto)
 	while (l->oldest_chunk && last_of(l->oldest_chunk) <= upto)
 		drop_oldest(l);
 	pthread_mutex_unlock(&l->lock);
+}
+
+void eventlog_cut(struct eventlog *l, uint64_t upto)
+{
+	store_relaxed(&l->shown.gone, upto);
 }
 
 uint64_t eventlog_trim(struct eventlog *l, uint64_t bytes, uint64_t before_ms)

@@ -30,6 +30,7 @@ struct eventlog {
 		atomic_u32 event;                /* counts its steps; who waits sleeps on it               */
 		atomic_u64 bytes;                /* of memory                                              */
 		atomic_u64 appended;
+		atomic_u64 gone;                 /* those up to this one may not be read any more          */
 	} shown;
 	_Alignas(CACHE_LINE) atomic_u32 waiters;
 	atomic_u32 listeners;                    /* on_more is wanted                                      */
@@ -67,6 +68,8 @@ uint64_t eventlog_bytes(struct eventlog *l);
 
 /* Those up to this number: chunk by chunk, so some of them stay. */
 void eventlog_drop(struct eventlog *l, uint64_t upto);
+/* Those up to this number are too old, here as well. */
+void eventlog_cut(struct eventlog *l, uint64_t upto);
 /* At most so many bytes, and none told before that. Returns how many events went. */
 uint64_t eventlog_trim(struct eventlog *l, uint64_t bytes, uint64_t before_ms);
 

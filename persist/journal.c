@@ -245,8 +245,9 @@ static bool copy_records(struct journal *j, uint8_t *out, size_t room, size_t *l
 
 	*len = 0;
 	while (next_item(j, &item)) {
-		uint64_t left = item.size - j->mine.copied, count = j->mine.copied ? 0 : records_in(j, &item);
+		uint64_t left = item.size - j->mine.copied;
 		size_t n = left < room - *len ? (size_t)left : room - *len;
+		uint64_t count = j->mine.copied || n == 0 ? 0 : records_in(j, &item);    /* once, where it begins */
 
 		memcpy(out + *len, item.record + j->mine.copied, n);
 		*len += n;

@@ -60,6 +60,14 @@ static void tell_store(struct keeper *k, uint64_t epoch)
 	}
 }
 
+static void tell_events(struct keeper *k)
+{
+	if (!k->events)
+		return;
+	eventlog_cut(k->events, db_events_gone(k->db));
+	eventlog_drop(k->events, db_events_newest(k->db));
+}
+
 /* No room, no memory: less of it, later. Anything else is for good. */
 static int put_off(struct keeper *k, int rc)
 {
@@ -128,8 +136,7 @@ static int fold_once(struct keeper *k)
 	k->retry_ns = 0;
 	fold_more(k, &pages);
 	k->oldest_ns = 0;
-	if (k->events)
-		eventlog_drop(k->events, db_events_newest(k->db));
+	tell_events(k);
 	tell_store(k, upto >= stats.durable_frame && durable > last ? durable : last);
 	rc = journal_folded(k->journal, upto);
 	return rc < 0 ? put_off(k, rc) : 1;
@@ -161,6 +168,7 @@ static int expire_events(struct keeper *k)
 	if ((k->retry_ns && clock_now_ns(&k->clock) < k->retry_ns) || !db_events_expire(k->db, wall))
 		return 0;
 	rc = db_expire_events(k->db, wall);
+	tell_events(k);
 	return rc == NOH_OK ? 1 : put_off(k, rc);
 }
 

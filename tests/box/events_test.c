@@ -244,12 +244,14 @@ static void no_event_comes_before_its_cause_or_out_of_its_actors_order(void)
 	while (o.seen < 2 * ACTORS * EACH && !o.wrong) {
 		int rc = noh_events_read(box, &cursor, NULL, 1000, see_order, &o);
 
-		if (rc == NOH_END)
+		if (rc == NOH_END && o.seen < 2 * ACTORS * EACH)
 			rc = noh_events_wait(box, cursor, SOON);
-		if (!EXPECT_EQ(rc, NOH_OK))
+		if (!EXPECT(rc == NOH_OK || rc == NOH_END))
 			break;
 	}
-	EXPECT(!o.wrong && o.causes == o.effects);
+	if (!EXPECT(!o.wrong && o.causes == ACTORS * EACH && o.effects == o.causes))
+		printf("  %llu causes, %llu effects, newest %llu\n%s", (unsigned long long)o.causes, (unsigned long long)o.effects,
+		       (unsigned long long)newest(box), kit.text);
 	shut(box);
 	remove_dir(dir);
 }
@@ -339,6 +341,13 @@ static void fill(noh_box *box, uint32_t turns, uint32_t each)
 		EXPECT_EQ(noh_call(box, "teller:a", MANY, &each, sizeof each, SOON, NULL, NULL), NOH_OK);
 }
 
+static bool first_is_gone(void *box)
+{
+	struct reader r = { .cursor = 1 };
+
+	return noh_events_read(box, &r.cursor, NULL, 1, see, &r) == NOH_ETOOOLD;
+}
+
 static void the_oldest_go_first_and_an_old_cursor_is_told_where_to_go_on(void)
 {
 	char room[200];
@@ -350,6 +359,7 @@ static void the_oldest_go_first_and_an_old_cursor_is_told_where_to_go_on(void)
 	EXPECT_EQ(box_fold_now(box, SOON), NOH_OK);
 	EXPECT_EQ(newest(box), 4000);
 	EXPECT(oldest(box) > 2000 && oldest(box) < 3700);
+	EXPECT(test_wait_until(first_is_gone, box, SOON));       /* from memory, a moment later */
 	EXPECT_EQ(follow(box, &r), NOH_ETOOOLD);
 	EXPECT_EQ(oldest_in_words(), oldest(box));
 	EXPECT(r.count == 0 && r.cursor == 1);

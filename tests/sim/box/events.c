@@ -53,7 +53,7 @@ static int follow(void *user, const noh_event *e)
 			      f->last[a]);
 	f->last[a] = v;
 	if (f->live)
-		model_shown(v, "an event");
+		model_told(v, "an event");
 	return 0;
 }
 

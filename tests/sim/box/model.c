@@ -242,7 +242,7 @@ void model_leave(unsigned a, uint32_t v, int rc, const struct sim_state *s)
 /* ── answers ── */
 
 /* From now on it must never be taken back. */
-void model_shown(uint32_t v, const char *how)
+void model_told(uint32_t v, const char *how)
 {
 	unsigned a = sim->version[v].actor;
 
@@ -252,11 +252,18 @@ void model_shown(uint32_t v, const char *how)
 		sim_violation("%s shows version %u, which never was", how, v);
 	if (!model_reaches(v, sim->tip[a]))
 		sim_violation("%s shows version %u of %s, which was lost", how, v, sim_name(a));
-	if (sim->version[v].life == sim->life && sim->version[v].due > journal_durable(sim->box->disk.journal))
-		sim_violation("%s shows version %u of %s, which is not on disk yet", how, v, sim_name(a));
 	if (model_reaches(sim->shown[a], v))
 		sim->shown[a] = v;
 	sim_say("%s shows version %u of %s", how, v, sim_name(a));
+}
+
+/* An answer waits for its epoch. (An event goes by its frame: that may be on disk an epoch earlier.) */
+void model_shown(uint32_t v, const char *how)
+{
+	if (v && v <= sim->versions && sim->version[v].life == sim->life &&
+	    sim->version[v].due > journal_durable(sim->box->disk.journal))
+		sim_violation("%s shows version %u of %s, which is not on disk yet", how, v, sim_name(sim->version[v].actor));
+	model_told(v, how);
 }
 
 static void check_key(const struct op *o, uint32_t v)

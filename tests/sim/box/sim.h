@@ -202,6 +202,7 @@ void     model_recorded(const char *address, uint64_t due);
 void     model_unrecorded(const char *address);
 bool     model_reaches(uint32_t v, uint32_t to);        /* is v `to` or before it? */
 void     model_shown(uint32_t v, const char *how);
+void     model_told(uint32_t v, const char *how);      /* by what goes by its frame, not by its epoch */
 void     model_answer(uint32_t op, int status, const void *answer, size_t len);
 bool     model_may_drop(const struct message *m);
 uint32_t model_with_key(uint32_t v, uint32_t key);      /* the version up to v that used it, or 0 */
