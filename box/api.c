@@ -76,13 +76,21 @@ static int shed(struct port *p, struct type *t, const struct msg *m)
 	return NOH_OK;
 }
 
+static int no_memory(void)
+{
+	return error_set(NOH_ENOMEM, "no memory for another waiting message");
+}
+
 /* Into the mailbox, by its full mode. m's body is the mailbox's if this is NOH_OK. */
 int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
 {
 	struct type *t = cell_type(p->sched, c);
 
-	if (t->shared)
-		return sched_deliver(p, c, gen, m);
+	if (t->shared) {
+		int rc = sched_deliver(p, c, gen, m);
+
+		return rc == NOH_ENOMEM ? no_memory() : rc;
+	}
 	switch (mailbox_push(&c->mailbox, &p->room, gen, t->sheds ? t->hard : t->capacity, m)) {
 	case MB_PUSHED_WAKE:
 		sched_enqueue(p, c);
@@ -101,7 +109,7 @@ int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
 	case MB_NOMEM:
 		break;
 	}
-	return error_set(NOH_ENOMEM, "no memory for another waiting message");
+	return no_memory();
 }
 
 /* A key, or an answer that need not wait, go in an envelope. */

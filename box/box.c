@@ -438,7 +438,7 @@ static bool quiet(struct sched *s)
 	for (uint32_t i = 0; i < s->worker_count; i++)
 		if (inbox_has(&s->workers[i].shared.inbox) || runq_length(&s->workers[i].runq) ||
 		    load_relaxed(&s->workers[i].shown.awaits) != UINT64_MAX ||
-		    hands_length(&s->workers[i].hands))
+		    hands_length(&s->workers[i].hands) || load_relaxed(&s->workers[i].shown.late))
 			return false;
 	return true;
 }

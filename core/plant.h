@@ -33,6 +33,8 @@ enum plant {
 	PLANT_RESTART_LOSES,         /* a restart loses what waits in the mailbox                    */
 	PLANT_ESCALATION_LOOP,       /* escalation goes on in a circle of parents                    */
 	PLANT_STOP_ORDER,            /* a tree stops from its root, in the order spawned             */
+	PLANT_LATE_LOST,             /* what a turn sent is given up if there is no memory to deliver it  */
+	PLANT_LATE_OVERTAKEN,        /* the sender goes on before that is delivered                   */
 	PLANTS
 };
 

@@ -129,10 +129,10 @@ int make_no_memory(struct sched *s)
 			 (unsigned long long)sched_actors(s));
 }
 
-int birth_make(struct port *p, const struct named *who, struct cell **cell)
+int birth_make(struct port *p, const struct named *who, bool budgeted, struct cell **cell)
 {
 	uint32_t n = 0;
-	int      rc = make_cell(p, who, &n);
+	int      rc = make_cell(p, who, budgeted, &n);
 
 	*cell = cell_at(p->sched, n);
 	return rc;
@@ -183,7 +183,7 @@ bool birth_enter(struct port *p, struct cell *mine, const struct named *who, str
 	return true;
 }
 
-int sched_resolve_named(struct port *p, const struct named *who, struct cell **cell, uint32_t *gen, bool *claim)
+static int resolve(struct port *p, const struct named *who, bool budgeted, struct cell **cell, uint32_t *gen, bool *claim)
 {
 	struct sched *s = p->sched;
 	struct looked looked = { .done = true };
@@ -194,7 +194,7 @@ int sched_resolve_named(struct port *p, const struct named *who, struct cell **c
 	epoch_enter(&p->epoch);
 	looked.changes = directory_changes(&s->directory, who->hash);
 	*cell = find(s, who, gen, &looked.dead);
-	if (!*cell && (rc = birth_make(p, who, &mine)) == NOH_OK) {
+	if (!*cell && (rc = birth_make(p, who, budgeted, &mine)) == NOH_OK) {
 		bool ok = birth_enter(p, mine, who, looked, *claim, &theirs, gen);
 
 		*cell = theirs ? theirs : mine;
@@ -209,13 +209,29 @@ int sched_resolve_named(struct port *p, const struct named *who, struct cell **c
 	return rc;
 }
 
+int sched_resolve_named(struct port *p, const struct named *who, struct cell **cell, uint32_t *gen, bool *claim)
+{
+	return resolve(p, who, true, cell, gen, claim);
+}
+
 int sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell, uint32_t *gen)
 {
 	struct named who;
 	bool claim = false;
 	int rc = birth_name(p, address, len, &who);
 
-	return rc == NOH_OK ? sched_resolve_named(p, &who, cell, gen, &claim) : rc;
+	return rc == NOH_OK ? resolve(p, &who, true, cell, gen, &claim) : rc;
+}
+
+/* The budget was asked when the message was accepted. To refuse it now would lose it; and who waits for others to go
+ * home may be who keeps them here. */
+int sched_resolve_sent(struct port *p, const char *address, size_t len, struct cell **cell, uint32_t *gen)
+{
+	struct named who;
+	bool claim = false;
+	int rc = birth_name(p, address, len, &who);
+
+	return rc == NOH_OK ? resolve(p, &who, false, cell, gen, &claim) : rc;
 }
 
 struct cell *sched_find(struct port *p, const struct address *a, struct type *t, uint64_t hash,

@@ -49,8 +49,8 @@ static inline int birth_name(struct port *p, const char *text, size_t len, struc
 	return NOH_OK;
 }
 
-/* NOH_OK, or NOH_ENOMEM: no memory, or over the budget. Its bytes are counted from now on. */
-int birth_make(struct port *p, const struct named *who, struct cell **cell);
+/* NOH_OK, or NOH_ENOMEM: no memory, or (if that counts) over the budget. Its bytes are counted from now on. */
+int birth_make(struct port *p, const struct named *who, bool budgeted, struct cell **cell);
 void birth_unmake(struct port *p, uint32_t number);        /* it was never entered */
 
 /* Enter `mine`, unless another actor of that address lives: then it is *theirs, with *gen. A newborn

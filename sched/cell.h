@@ -40,7 +40,7 @@ enum {
 	CELL_WAITING = 16,    /* serves nothing but the answer it waits for       */
 	CELL_BROKEN = 32,     /* on_activate failed: what waits fails, then it goes */
 	CELL_LOADED = 64,     /* what is stored is in memory                      */
-	CELL_READY = 128,     /* active                                           */
+	CELL_READY = 128,     /* active, and not late                             */
 };
 
 /* Does it exist? To be asked, stored or counted an actor has to have done something that is kept. */
@@ -49,6 +49,7 @@ enum {
 				 mailbox must not see some before and others after it               */
 	LIFE_OF = 3,          /* noh_life                                         */
 	LIFE_EVICTED = 4,     /* told to go because memory is short               */
+	LIFE_LATE = 8,        /* what it has sent is not delivered yet: it runs nothing (late.h) */
 	LIFE_REBORN = 32,     /* it was erased, and that may not be folded yet    */
 	LIFE_KNOWN = 64,      /* what is stored was loaded: LIFE_THERE counts     */
 	LIFE_THERE = 128,     /* it exists                                        */
@@ -106,7 +107,8 @@ static inline void cell_set_life(struct cell *c, noh_life life)
 /* Whether it exists, and nothing of before. release: whoever sees that knows when it is durable, too. */
 static inline void cell_set_known(struct cell *c, bool there, bool reborn)
 {
-	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD | LIFE_EVICTED)) | LIFE_KNOWN |
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & (LIFE_OF | LIFE_HELD | LIFE_EVICTED | LIFE_LATE)) |
+					  LIFE_KNOWN |
 					  (there ? LIFE_THERE : 0) | (reborn ? LIFE_REBORN : 0)));
 }
 static inline void cell_set_evicted(struct cell *c, bool evicted)
@@ -117,6 +119,15 @@ static inline void cell_set_evicted(struct cell *c, bool evicted)
 static inline void cell_set_held(struct cell *c, bool held)
 {
 	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & ~(unsigned)LIFE_HELD) | (held ? LIFE_HELD : 0)));
+}
+
+static inline void cell_set_late(struct cell *c, bool late)
+{
+	store_release(&c->life, (uint8_t)((load_relaxed(&c->life) & ~(unsigned)LIFE_LATE) | (late ? LIFE_LATE : 0)));
+}
+static inline bool cell_late(struct cell *c)
+{
+	return (load_relaxed(&c->life) & LIFE_LATE) != 0;
 }
 
 /* Active, and nothing special about it: the short way through serve.c. */

@@ -9,6 +9,7 @@
 #include "sched/turn_record.h"
 
 #include "core/plant.h"
+#include "sched/late.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -118,7 +119,7 @@ int durable_prepare(struct worker *w, struct cell *c)
 	must(k.size == size);
 	record_finish(t->record, k.at);
 	turn_record_order(t, t->record);
-	if (copy_key(w) && turn_record_wrap(w, c, seq))
+	if (copy_key(w) && turn_record_wrap(w, c, seq) && (!t->fx->count || late_reserve(w)))
 		return NOH_OK;
 	durable_undo(w);
 	return error_set(NOH_ENOMEM, "%s: no memory for its messages", noh_address(t));
@@ -293,7 +294,7 @@ int durable_prepare_part(struct worker *w, struct cell *c, struct durable_group 
 	record_finish(g->bytes + g->len, k.at);
 	turn_record_order(t, g->bytes + g->len);
 	must(k.at == g->bytes + g->len + size);
-	if (!turn_record_wrap(w, c, seq))
+	if (!turn_record_wrap(w, c, seq) || (t->fx->count && !late_reserve(w)))
 		return error_set(NOH_ENOMEM, "%s: no memory for its messages", noh_address(t));
 	g->len += size;
 	t->record_seq = seq;
@@ -353,7 +354,7 @@ int durable_note(struct worker *w, struct cell *c, bool kept, durable_put_fn *pu
 	put(&k, w, c, arg);
 	if (k.size == 0)
 		return NOH_OK;
-	if (w->mine.read_only)
+	if (w->mine.read_only || !s->journal.room(s->journal.arg, w->fixed.index))
 		return NOH_ENOSPC;
 	record = begin_record(w, c, k.size, tag, seq, 0, &k);
 	if (!record)

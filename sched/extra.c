@@ -38,12 +38,14 @@ bool extra_again(struct cell *c, const noh_msg *m, const struct msg *owned)
 	return redo_add(c, m, owned, false);
 }
 
-/* Keep a message for later; if there is no memory for that, it fails. */
+/* Keep a message for later; if there is no memory for that, it fails, and that is its end. */
 void extra_keep(struct worker *w, struct cell *c, const noh_msg *m, const struct msg *owned,
 		 bool in_front)
 {
 	if (redo_add(c, m, owned, in_front))
 		return;
+	if (sched_is_durable(w->fixed.sched) && durable_room(w))
+		durable_dropped(w, c, owned);
 	count_one(&w->mine.port.types[load_relaxed(&c->type)].failed, 1);
 	msg_dispose(&w->mine.port, owned, NOH_ENOMEM);
 }
@@ -54,7 +56,7 @@ static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, cons
 {
 	int rc;
 
-	if (c->flags & (CELL_BLOCKED | CELL_WAITING)) {
+	if (cell_rests(c) || cell_late(c)) {
 		extra_keep(w, c, m, owned, again);
 		return;
 	}

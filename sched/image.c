@@ -171,7 +171,7 @@ static int decode_message(struct worker *w, struct cell *c, const struct part *p
 				  .sender = e.id.sender, .seq = e.id.seq };
 	memcpy(env + 1, body, len);
 	owned = (struct msg){ .kind = e.kind, .len = len | MSG_WRAPPED, .body.big = env };
-	if (e.from_len && sched_resolve(&w->mine.port, from, e.from_len, &asker, &gen) == NOH_OK) {
+	if (e.from_len && sched_resolve_sent(&w->mine.port, from, e.from_len, &asker, &gen) == NOH_OK) {
 		owned.reply = pending_ask(w, asker, e.answer_kind, clock_due(s, 30000));
 		if (owned.reply)
 			pending_set_number(s, owned.reply, e.ask);

@@ -269,20 +269,23 @@ int noh_children(noh_turn *t, noh_child_fn *each, void *user)
 
 /* ── the child hears of it ── */
 
-void kin_publish_spawn(struct port *p, struct effect *e)
+bool kin_publish_spawn(struct port *p, struct effect *e)
 {
-	struct noh_turn *t = &p->worker->mine.turn;
+	noh_actor parent = { e->msg.reply };
 	struct sysmsg *n = node_take(p, SYS_SPAWN);
 	struct spawn s = { .order = 0 };
-	size_t len = strlen(noh_address(t));
+	size_t len = cell_address(p->sched, cell_at(p->sched, ref_number(parent)), s.parent);
 
 	if (!n)
-		return;
+		return false;
 	memcpy(&s.order, e->msg.body.bytes, 8);
-	memcpy(s.parent, noh_address(t), len + 1);
 	n->token = e->msg.reply;
-	(void)node_set_body(n, &s, offsetof(struct spawn, parent) + len + 1);
+	if (!node_set_body(n, &s, offsetof(struct spawn, parent) + len + 1)) {
+		node_free(p, n);
+		return false;
+	}
 	sched_sys(p, cell_at(p->sched, e->cell), e->gen, n);
+	return true;
 }
 
 void kin_adopted(struct worker *w, struct cell *c, const struct sysmsg *n)
@@ -493,7 +496,7 @@ static void restart(struct worker *w, struct cell *c, const struct sysmsg *n)
 	struct vitals *v = vitals_if(c);
 
 	if (v && n->body.bytes[0])
-		v->of.in_window = v->of.streak = 0;
+		supervise_forgive(w, v, true);
 	if (cell_type(w->fixed.sched, c)->supervised && (cell_life(c) == NOH_ACTIVE || (v && v->down)))
 		supervise_restart(w, c);
 	answer_round(&w->mine.port, n->token);

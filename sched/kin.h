@@ -39,6 +39,6 @@ void kin_lost(struct port *p, struct sysmsg *n);         /* a child that was to 
 /* The effect of noh_spawn, as a message of the system lane: order and the parent's address. */
 struct spawn { uint64_t order; char parent[ADDRESS_MAX + 1]; };
 int  kin_adopt(noh_turn *t, const char *address, uint64_t *order);       /* a place among the children, with this turn */
-void kin_publish_spawn(struct port *p, struct effect *e);
+bool kin_publish_spawn(struct port *p, struct effect *e);        /* false: no memory; the parent is BUSY, and in this worker's hands */
 
 #endif

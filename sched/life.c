@@ -63,6 +63,13 @@ void life_goes(struct port *p, struct cell *c)
 	store_release(went, load_relaxed(went) + 1);
 }
 
+static void set_active(struct cell *c)
+{
+	if (!cell_late(c))
+		c->flags |= CELL_READY;
+	cell_set_life(c, NOH_ACTIVE);
+}
+
 size_t cell_address(struct sched *s, const struct cell *c, char *out)
 {
 	const struct type *t = cell_type(s, c);
@@ -210,6 +217,15 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	return NOH_OK;
 }
 
+/* More than a state, which the next turn records, or the image: children, entries, schedules, messages. A full disk is
+ * no reason not to be activated. */
+static bool leaves_more(struct worker *w)
+{
+	const struct noh_turn *t = &w->mine.turn;
+
+	return (t->fx->count || (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE))) && !w->mine.read_only;
+}
+
 static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 {
 	int rc;
@@ -222,6 +238,8 @@ static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 	poison_done(w);
 	if (rc >= 0 && (w->mine.turn.so_far.flags & TURN_BIRTHS))
 		rc = newborn_enter(w);
+	if (rc >= 0 && cell_type(w->fixed.sched, c)->durable && leaves_more(w))
+		rc = durable_prepare(w, c);
 	if (rc >= 0) {
 		(void)turn_commit(w, c, false, false);
 		return NOH_OK;
@@ -284,8 +302,7 @@ bool life_activate(struct worker *w, struct cell *c)
 		sched_note_since(w, c);
 		count_one(&w->mine.port.types[t->index].loaded, existed);
 	}
-	c->flags |= CELL_READY;
-	cell_set_life(c, NOH_ACTIVE);
+	set_active(c);
 	if (notice_wanted(s, t))
 		notice_came(&w->mine.port, c);
 	return true;
@@ -476,10 +493,8 @@ bool life_retire(struct worker *w, struct cell *c)
 	int rc = active ? put_away(w, c, t) : save_image(w, c, t);
 
 	if (rc < 0) {
-		if (active) {
-			c->flags |= CELL_READY;
-			cell_set_life(c, NOH_ACTIVE);
-		}
+		if (active)
+			set_active(c);
 		return false;
 	}
 	events_leave(&w->mine.port, c);
@@ -503,17 +518,16 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	if (rc < 0) {            /* keep what cannot be stored */
 		say_goodbye(&w->mine.port, c, rc);
 		unforce(c);
-		c->flags |= CELL_READY;
-		cell_set_life(c, NOH_ACTIVE);
+		set_active(c);
 		return false;
 	}
 	disarm(w, c);
 	events_leave(&w->mine.port, c);
-	if (mailbox_kill(&c->mailbox, &w->mine.port.room)) {
+	if (!cell_late(c) && mailbox_kill(&c->mailbox, &w->mine.port.room)) {
 		remove_cell(w, c, t);
 		return true;
 	}
-	/* Somebody wrote meanwhile: it comes back at once, with the state it has. */
+	/* Somebody wrote meanwhile, or its last words are not out: it comes back at once, with the state it has. */
 	if (c->flags & CELL_BROKEN)
 		return false;
 	if (cell_life(c) == NOH_DEACTIVATING)

@@ -57,14 +57,14 @@ static ALWAYS_INLINE struct body *make_body(struct port *p, const struct named *
 	return b;
 }
 
-/* *number: of a cell for that actor, with a body; nobody has seen it. Its bytes are counted from now on.
- * NOH_OK, NOH_ENOMEM. */
-static ALWAYS_INLINE int make_cell(struct port *p, const struct named *who, uint32_t *number)
+/* *number: of a cell for that actor, with a body; nobody has seen it. Its bytes are counted from now on. budgeted: not
+ * if the box's actors take more than they may. NOH_OK, NOH_ENOMEM. */
+static ALWAYS_INLINE int make_cell(struct port *p, const struct named *who, bool budgeted, uint32_t *number)
 {
 	struct sched *s = p->sched;
 	struct cell *c;
 	uint32_t n;
-	int rc = load_relaxed(&s->memory_budget) ? make_over_budget(s) : NOH_OK;
+	int rc = budgeted && load_relaxed(&s->memory_budget) ? make_over_budget(s) : NOH_OK;
 
 	if (rc != NOH_OK)
 		return rc;

@@ -12,6 +12,7 @@
  */
 #include "sched/newborn.h"
 
+#include "sched/late.h"
 #include "sched/make.h"
 
 #include <string.h>
@@ -79,7 +80,7 @@ static ALWAYS_INLINE int find_or_make(noh_turn *t, const struct named *who, stru
 		return tell_again(t, who, known);
 	if (__builtin_expect(n == w->mine.newborns.room, 0) && !grow(&w->mine.newborns))
 		return tell_no_memory(t, 0);
-	rc = make_cell(&w->mine.port, who, &cell);
+	rc = make_cell(&w->mine.port, who, true, &cell);
 	if (__builtin_expect(rc != NOH_OK, 0))
 		return rc;
 	*known = (struct namesake){ .turn = turn, .hash = who->hash, .cell = cell, .count = 1 };
@@ -282,6 +283,17 @@ int newborn_enter(struct worker *w)
 	return NOH_OK;
 }
 
+/* No memory for those from this effect on; but who is in hand has got his. */
+static void publish_late(struct worker *w, struct newborn *next, uint32_t from)
+{
+	struct noh_turn *t = &w->mine.turn;
+
+	for (struct newborn *end = w->mine.newborns.list + t->so_far.births; next < end; next++)
+		if (next->is == CLAIMED)
+			t->fx->list[next->effect].msg.len = FX_DONE;
+	turn_publish_late(w, &t->fx->list[from], t->fx->count - from);
+}
+
 void newborn_publish(struct worker *w)
 {
 	struct noh_turn *t = &w->mine.turn;
@@ -293,17 +305,15 @@ void newborn_publish(struct worker *w)
 		if (n->is == CLAIMED)
 			hands_put(&w->hands, &t->fx->list[n->effect]);
 	n = w->mine.newborns.list;
-	for (uint32_t i = 0; i < count; ) {
+	for (uint32_t i = 0, went; i < count; i += went) {
 		uint32_t until = n < end ? n->effect : count;
 
-		if (i == until) {
-			if (n->is == SETTLED)
-				turn_publish_run(w, &t->fx->list[i], 1);
-			n++;
-			i++;
-		} else {
-			i += turn_publish_run(w, &t->fx->list[i], until - i);
+		went = i == until && n->is == CLAIMED ? 1 : turn_publish_run(w, &t->fx->list[i], i == until ? 1 : until - i);
+		if (__builtin_expect(went == 0, 0)) {
+			publish_late(w, n, i);
+			break;
 		}
+		n += i == until;
 	}
 	t->fx->count = 0;
 }

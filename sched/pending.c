@@ -292,6 +292,18 @@ bool pending_answer_msg(struct port *p, uint64_t token, int status, struct msg *
 	return true;
 }
 
+bool pending_answerable(struct port *p, uint64_t token)
+{
+	struct sysmsg *n;
+
+	if (__builtin_expect(p->nodes.count != 0, 1) || !pending_is_ask(p->sched, token))
+		return true;
+	n = node_take(p, SYS_ANSWER);
+	if (n)
+		node_free(p, n);
+	return n != NULL;
+}
+
 void pending_expired(struct port *p, uint64_t token)
 {
 	(void)pending_complete(p, token, NOH_ETIMEOUT, NULL, 0);

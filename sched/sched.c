@@ -1,5 +1,6 @@
 /* sched/sched.c - opening and closing, ports, and the way of a runnable actor to a worker. */
 #include "sched/durable.h"
+#include "sched/late.h"
 #include "sched/meter.h"
 #include "sched/vitals.h"
 
@@ -314,6 +315,7 @@ void sched_discard(struct sched *s)
 			count_one(&s->outside[0].types[t].dropped_stop, 1);
 			msg_dispose(&s->outside[0], &e->msg, NOH_ESTOPPED);
 		}
+		late_discard(&s->workers[i], &s->outside[0]);
 	}
 	for (uint32_t n = 1; n < end; n++) {
 		struct cell *c = cell_at(s, n);

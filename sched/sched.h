@@ -145,6 +145,10 @@ struct letters {
 	uint32_t room;                     /* used: noh_turn.so_far.letters */
 };
 
+/* What turns have sent and could not be delivered yet, by sender; and room for the next one's (late.h). */
+struct late_turn;
+struct lates { struct late_turn *first, *last, *spare; };
+
 struct schedule_op {
 	uint64_t due_ms, period_ms, serial;
 	uint32_t kind, entry, worker;
@@ -165,6 +169,7 @@ enum {
 	TURN_REFUSED = 16384,              /* refusal is filled in                          */
 	TURN_TOPICS = 32768,               /* it publishes, or changes what it listens to   */
 	TURN_TRACED = 65536,               /* trace is filled in (trace.h)                  */
+	TURN_LATE = 1 << 17,               /* some of what it sent is kept for later (late.h) */
 	TURN_UNDEAD = 1 << 20,             /* undead is filled in                           */
 	TURN_EVENTS = 1 << 24,             /* events is filled in (notice.h)                */
 	TURN_EVENTS_KEPT = 1 << 25,        /* and they are in its record                    */
@@ -266,6 +271,7 @@ struct worker {
 		struct port      port;
 		struct noh_turn  turn;
 		struct effects   fx[2], sorted;    /* sorted: scratch of a large commit */
+		struct lates     lates;
 		void            *scratch;
 		struct pending_sends sends[PENDING_TABLE];
 		struct newborns  newborns;
@@ -302,6 +308,7 @@ struct worker {
 		atomic_u64 timers;             /* how many are in it                               */
 		atomic_u64 awaits;             /* epoch its gate waits for; UINT64_MAX: none       */
 		atomic_u64 net_awaits;         /* and its connections                              */
+		atomic_u64 late;               /* messages that wait for memory (late.h)           */
 		atomic_u64 known_due;          /* who came and went here: when that is on disk     */
 		atomic_u64 busy_ns, parked_ns; /* so far                                           */
 		atomic_u64 since_ns, since_busy_ns;    /* what busy was some ten seconds ago       */
@@ -496,6 +503,8 @@ struct cell *sched_find(struct port *p, const struct address *a, struct type *t,
 			uint32_t *gen);  /* in an epoch section; NULL: not in memory */
 int  sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell,
 		   uint32_t *gen);      /* find or make; never activates */
+int  sched_resolve_sent(struct port *p, const char *address, size_t len, struct cell **cell,
+			uint32_t *gen); /* the same for what was sent already: whatever the budget says */
 /* The same for a name that is known; *claim: if it has to be made, it is BUSY, and the caller's to run; told
  * if so. */
 struct named;
@@ -590,6 +599,7 @@ uint32_t pending_answer_kind(struct sched *s, uint64_t token);
 uint64_t pending_number(struct sched *s, uint64_t token);            /* as the asker knows it */
 void pending_set_number(struct sched *s, uint64_t token, uint64_t number);
 bool pending_answer_msg(struct port *p, uint64_t token, int status, struct msg *m);   /* takes its envelope */
+bool pending_answerable(struct port *p, uint64_t token);    /* false: it is an ask's, and there is no memory for it now */
 void pending_end_all(struct port *p);                       /* when nothing runs any more */
 bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);
 void pending_drop(struct port *p, uint64_t token);          /* rolled back before it was sent */

@@ -298,11 +298,16 @@ static bool never_used(const struct cell *c, uint64_t word, const struct effect 
 	       !(c->ext && c->ext->redo);
 }
 
-/* Whatever comes before the next message: the system lane, resting, activation. */
+/* Whatever comes before the next message: the system lane, resting, activation. Who is late is its worker's (late.h). */
 static enum ready make_ready(struct worker *w, struct cell *c, struct effect **in_hand)
 {
-	if (load_relaxed(&c->mailbox.word) & MB_SYS)
+	if (!cell_late(c) && (load_relaxed(&c->mailbox.word) & MB_SYS))
 		extra_sys_lane(w, c);
+	if (__builtin_expect(cell_late(c), 0)) {
+		if (*in_hand)
+			put_down(w, c, in_hand);
+		return PARKED;
+	}
 	if (cell_rests(c)) {
 		if (*in_hand)
 			put_down(w, c, in_hand);
@@ -397,7 +402,8 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		struct slot *slot = NULL;
 		enum taken extra = MESSAGE;
 
-		if (__builtin_expect(t->noted, 0) && t->durable && (!durable_room(w) || extra_waits(w, c))) {
+		if (__builtin_expect(t->noted, 0) && t->durable && (!durable_room(w) || extra_waits(w, c)) &&
+		    !cell_late(c)) {
 			if (w->mine.read_only)
 				step_refuse(w, c, NOH_ENOSPC);
 			if (*in_hand)
@@ -457,7 +463,8 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		check_waiters(w, c, t);
 		/* Used up its slice; or it has given others enough to do that they should come first. */
 		if (--*budget == 0 || hands_many(&w->hands)) {
-			sched_enqueue(&w->mine.port, c);
+			if (!cell_late(c))
+				sched_enqueue(&w->mine.port, c);
 			return NULL;
 		}
 	}

@@ -20,6 +20,8 @@ static void let_go(struct port *p, struct cell *c)
 {
 	struct type *t = cell_type(p->sched, c);
 
+	if (cell_late(c))                /* the step has run, and what c sent in it is not out yet (late.h) */
+		return;
 	if (p->worker && cell_plain(c)) {
 		store_relaxed(&c->last_active, p->worker->mine.now_ds);
 		if (mailbox_idle_in_place(&c->mailbox) || mailbox_idle(&c->mailbox, &p->room, t->shared))
@@ -191,7 +193,8 @@ static void advance(struct worker *w, struct step *s)
 		}
 		if (!make_ready(w, c)) {
 			ask(p, s);
-			sched_enqueue(p, c);     /* it is still ours, and finds the token in its lane */
+			if (!cell_late(c))
+				sched_enqueue(p, c);     /* it is still ours, and finds the token in its lane */
 			return;
 		}
 		s->held++;

@@ -6,6 +6,7 @@
  * when every hook has said yes do all records go to the journal's ring, as one entry with one tag, so that no
  * frame ever holds some of them. From that push on it has happened; what comes after cannot fail.
  */
+#include "sched/late.h"
 #include "sched/serve.h"
 #include "sched/step.h"
 
@@ -16,6 +17,7 @@
 struct saved {
 	struct noh_turn turn;
 	struct effects  fx;
+	struct late_turn *late;          /* room to keep what it sends, if it must be kept   */
 	void           *scratch;
 };
 
@@ -72,6 +74,10 @@ static bool save(struct run *r, uint32_t i)
 	}
 	if (t->fx != &v->fx)
 		t->fx->count = 0;
+	if (count) {
+		v->late = r->w->mine.lates.spare;
+		r->w->mine.lates.spare = NULL;
+	}
 	memcpy((char *)&v->turn + TURN_FROM, (char *)t + TURN_FROM, sizeof *t - TURN_FROM);
 	take_buffers(t);
 	t->fx = r->fx;
@@ -88,6 +94,8 @@ static void load(struct run *r, uint32_t i)
 	t->fx = &v->fx;
 	t->other_fx = r->other_fx;
 	r->w->mine.scratch = t->scratch;
+	late_give(r->w, v->late);
+	v->late = NULL;
 }
 
 /* What was loaded has been committed or undone. */

@@ -36,6 +36,23 @@ static void set_health(struct worker *w, struct vitals *v, noh_health health, ui
 	supervise_gauge(&w->mine.port, v);
 }
 
+/* What failed before does not count any more. */
+void supervise_forgive(struct worker *w, struct vitals *v, bool streak)
+{
+	vitals_lock(w->fixed.sched, v);
+	v->of.in_window = 0;
+	if (streak)
+		v->of.streak = 0;
+	vitals_unlock(w->fixed.sched, v);
+}
+
+static void count_restart(struct worker *w, struct vitals *v)
+{
+	vitals_lock(w->fixed.sched, v);
+	v->of.restarts += v->of.restarts < UINT32_MAX;
+	vitals_unlock(w->fixed.sched, v);
+}
+
 static uint64_t wall_ms(struct worker *w)
 {
 	return sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
@@ -253,7 +270,7 @@ static void mark_given_up(struct worker *w, struct cell *c, struct vitals *v, in
 	if (v->down)
 		come_up(w, c, v);
 	set_health(w, v, health, health == NOH_DEGRADED ? wall_ms(w) + own->cap_ms : 0);
-	v->of.in_window = 0;
+	supervise_forgive(w, v, false);
 	v->whole_type = then == NOH_THEN_QUARANTINE_TYPE;
 	if (v->whole_type)
 		store_release(&cell_type(w->fixed.sched, c)->quarantined, 1);
@@ -308,7 +325,7 @@ static bool back_off(struct worker *w, struct cell *c, struct vitals *v, bool to
 		kin_escalate(w, c, v, hops + 1);
 	} else {
 		delay = backoff_ms(w, p, v->of.streak);
-		v->of.restarts += v->of.restarts < UINT32_MAX;
+		count_restart(w, v);
 		sched_logf(s, NOH_WARN, address, "failed, and is restarted in %llu ms: %s", (unsigned long long)delay,
 			   v->reason ? v->reason : "");
 	}
@@ -452,7 +469,7 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 
 	if (!t->supervised || !poison_suspects(w->fixed.sched, c) || !(v = vitals_of(w->fixed.sched, c)))
 		return false;
-	v->of.restarts += v->of.restarts < UINT32_MAX;
+	count_restart(w, v);
 	return count_failure(w, v, &t->sup, "the process ended while it was handling a message");
 }
 
@@ -512,7 +529,7 @@ static void begin_anew(struct worker *w, struct cell *c)
 	struct vitals *v = vitals_if(c);
 
 	set_health(w, v, NOH_HEALTHY, 0);
-	v->of.in_window = v->of.streak = 0;
+	supervise_forgive(w, v, true);
 	v->whole_type = false;
 	c->flags &= (uint8_t)~CELL_BROKEN;
 	record(w, c, NULL);
@@ -562,7 +579,7 @@ static void end(struct worker *w, struct cell *c)
 	if (!v || !v->down || !load_relaxed(&w->fixed.sched->stopping))
 		return;
 	come_up(w, c, v);
-	v->of.health = NOH_DOWN;
+	set_health(w, v, NOH_DOWN, 0);
 	(void)life_retire(w, c);
 }
 
@@ -589,7 +606,7 @@ static void resume(struct worker *w, struct cell *c, const struct sysmsg *n)
 	int rc = NOH_END;
 
 	if (v && v->down) {
-		v->of.in_window = v->of.streak = 0;
+		supervise_forgive(w, v, true);
 		supervise_restart(w, c);
 		rc = NOH_OK;
 	} else if (load_relaxed(&cell_type(w->fixed.sched, c)->quarantined)) {

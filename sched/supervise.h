@@ -58,6 +58,7 @@ int  supervise_code(struct worker *w, struct cell *c);           /* what a calle
 
 void supervise_stopped(struct worker *w, struct cell *c, enum gone why);       /* it leaves memory */
 void supervise_commit(struct worker *w);                         /* what a turn said about its actor */
+void supervise_forgive(struct worker *w, struct vitals *v, bool streak);   /* its failures so far; streak: the back-off as well */
 void supervise_gauge(struct port *p, struct vitals *v);          /* its health has changed */
 void supervise_note(struct worker *w, struct cell *c);           /* its vitals, into a record */
 

@@ -1,4 +1,4 @@
-/* sched/turn.c - what a hook may do, and its end: everything at once, or nothing (P4).
+/* sched/turn.c - the end of a turn: everything at once, or nothing (P4).
  *
  * State is changed in place with a copy kept aside (with read-only kinds: in a copy, as readers see
  * it at any time), messages and answers go to a list, entries of the key-value part are
@@ -14,6 +14,7 @@
 #include "sched/durable.h"
 #include "sched/events.h"
 #include "sched/kin.h"
+#include "sched/late.h"
 #include "sched/newborn.h"
 #include "sched/notice.h"
 #include "sched/trace.h"
@@ -110,211 +111,6 @@ static void apply_schedules(struct worker *w, struct noh_turn *t)
 		}
 	}
 	t->op_count = 0;
-}
-
-/* Inside the box answers go at once: who hears them waits for what they tell, in his turn. */
-static void answer(struct port *p, uint64_t token, int status, struct msg *m, bool at_once)
-{
-	if (__builtin_expect(token == REPLY_STEP, 0))            /* the step has taken it */
-		return;
-	if (m && (m->len & MSG_WRAPPED) && pending_answer_msg(p, token, status, m))
-		return;
-	if (sched_is_durable(p->sched)) {
-		gate_answer(p->worker, at_once ? 0 : p->worker->mine.turn.due, token, status,
-			    m ? msg_body(m) : NULL, m ? msg_len(m) : 0);
-		return;
-	}
-	if (!pending_complete(p, token, status, m ? msg_body(m) : NULL, m ? msg_len(m) : 0))
-		count_one(&p->late_answers, 1);
-}
-
-const char *turn_letter(const noh_turn *t, const struct effect *e, uint32_t *len)
-{
-	struct letter head;
-
-	for (uint32_t at = 0; at < t->so_far.letters; at += (uint32_t)sizeof head + head.len) {
-		memcpy(&head, t->letters.bytes + at, sizeof head);
-		*len = head.len;
-		if (head.effect == (uint32_t)(e - t->fx->list))
-			return t->letters.bytes + at + sizeof head;
-	}
-	return NULL;
-}
-
-/* The receiver went back to storage since the turn wrote to it. By address it comes back. */
-static int deliver_again(struct port *p, struct effect *e)
-{
-	uint32_t len = 0, gen;
-	const char *address = turn_letter(&p->worker->mine.turn, e, &len);
-	struct cell *c;
-	int rc = NOH_EGONE;
-
-	while (address && rc == NOH_EGONE) {
-		rc = sched_resolve(p, address, len, &c, &gen);
-		if (rc == NOH_OK)
-			rc = sched_deliver(p, c, gen, &e->msg);
-	}
-	return rc;
-}
-
-static ALWAYS_INLINE void publish(struct port *p, struct effect *e)
-{
-	struct sched *s = p->sched;
-
-	if (e->cell == 0) {
-		answer(p, e->msg.reply, (int)e->gen, &e->msg, e->msg.kind);
-		msg_free_body(&e->msg);
-	} else if (e->msg.len == FX_SPAWN) {
-		kin_publish_spawn(p, e);
-	} else {
-		struct cell *to = cell_at(s, e->cell);
-		int rc = sched_deliver(p, to, e->gen, &e->msg);
-
-		if (__builtin_expect(rc == NOH_EGONE, 0))
-			rc = deliver_again(p, e);
-		if (__builtin_expect(rc != NOH_OK, 0)) {
-			count_one(&p->dead_letters, 1);
-			if (e->msg.reply)
-				answer(p, e->msg.reply, rc, NULL, false);
-			msg_free_body(&e->msg);
-		}
-	}
-}
-
-void turn_answer_rest(struct worker *w)
-{
-	struct noh_turn *t = &w->mine.turn;
-
-	for (uint32_t i = 0; i < t->msg_count; i++)
-		if (t->msgs[i].reply_to && !(t->so_far.replied >> i & 1))
-			turn_answer(w, &t->msgs[i], NOH_OK);
-}
-
-void turn_answer(struct worker *w, const noh_msg *m, int status)
-{
-	if (!(w->mine.turn.so_far.flags & TURN_TRACED) || !trace_answer(w, m, status))
-		answer(&w->mine.port, m->reply_to, status, NULL, msg_at_once(m));
-}
-
-/* A client of the network is told the reason, too. */
-void turn_answer_failed(struct worker *w, const noh_msg *m, int status)
-{
-	struct noh_turn *t = &w->mine.turn;
-	bool told = (t->so_far.flags & TURN_REASON) && (m->reply_to & TOKEN_OF_NET) && m->reply_to != REPLY_STEP;
-
-	if (told)
-		gate_answer(w, sched_is_durable(t->sched) && !msg_at_once(m) ? t->due : 0, m->reply_to, status, t->reason,
-			    strlen(t->reason));
-	else
-		turn_answer(w, m, status);
-}
-
-/* A message to an idle actor: claim it, and keep the message at hand for its turn. */
-static ALWAYS_INLINE bool into_hand(struct worker *w, struct effect *e)
-{
-	struct cell *to = cell_at(w->fixed.sched, e->cell);
-
-	/* Nobody (an answer) is never idle. */
-	if (e->msg.len == FX_SPAWN || !hands_room(&w->hands) || !mailbox_claim(&to->mailbox, e->gen))
-		return false;
-	__builtin_prefetch(to->body, 1);
-	hands_put(&w->hands, e);
-	return true;
-}
-
-/* Messages to one actor that stand side by side go in together. */
-uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most)
-{
-	struct port *p = &w->mine.port;
-	uint32_t n = 1, done;
-	int rc;
-
-	if (e->cell && e->msg.len != FX_SPAWN)
-		while (n < most && e[n].cell == e->cell && e[n].gen == e->gen &&
-		       e[n].msg.len != FX_SPAWN)
-			n++;
-	if (n > 1) {
-		done = sched_deliver_run(p, cell_at(p->sched, e->cell), e->gen, &e->msg, sizeof *e, n,
-					 &rc);
-		if (rc == NOH_OK)
-			return done;
-		e += done;
-		publish(p, e);              /* says what is wrong */
-		return done + 1;
-	}
-	if (!into_hand(w, e))
-		publish(p, e);
-	return 1;
-}
-
-#define GROUPS 128
-#define GROUP_FROM 32           /* fewer effects are not worth it */
-
-/* Bring the messages of a large turn together by receiver, each receiver's in the order sent, so that
- * they go in as runs. Order between receivers is nobody's to see: all of it happens at once. NULL: too
- * many receivers, no memory, or addresses are noted by place. */
-static struct effect *group_by_receiver(struct worker *w, const struct effect *list, uint32_t count)
-{
-	struct { uint32_t cell, at; } groups[GROUPS];
-	struct effects *sorted = &w->mine.sorted;
-	uint32_t used = 0, at = 0;
-
-	if (w->mine.turn.so_far.letters || list[0].cell == list[1].cell)
-		return NULL;
-	while (sorted->room < count)
-		if (!effects_grow(sorted))
-			return NULL;
-	for (uint32_t g = 0; g < GROUPS; g++)
-		groups[g].cell = UINT32_MAX;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t g = list[i].cell % GROUPS;
-
-		if (groups[g].cell != list[i].cell) {
-			if (groups[g].cell != UINT32_MAX)
-				return NULL;             /* two receivers in one place */
-			groups[g].cell = list[i].cell;
-			groups[g].at = 0;
-			used++;
-		}
-		groups[g].at++;
-	}
-	if (used * 2 > count)
-		return NULL;                             /* nearly all different */
-	for (uint32_t g = 0; g < GROUPS; g++) {
-		uint32_t n = groups[g].cell == UINT32_MAX ? 0 : groups[g].at;
-
-		groups[g].at = at;
-		at += n;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		sorted->list[groups[list[i].cell % GROUPS].at++] = list[i];
-	return sorted->list;
-}
-
-void turn_publish(struct worker *w, uint32_t count)
-{
-	struct effects *fx = w->mine.turn.fx;
-	struct effect  *list = fx->list, *grouped = NULL;
-
-	if (count >= GROUP_FROM)
-		grouped = group_by_receiver(w, list, count);
-	if (grouped)
-		list = grouped;
-	for (uint32_t i = 0; i < count; )
-		i += turn_publish_run(w, &list[i], count - i);
-	fx->count = 0;
-}
-
-struct effect *turn_publish_many(struct worker *w, bool at_end)
-{
-	struct effects *fx = w->mine.turn.fx;
-	uint32_t n = fx->count;
-
-	turn_publish(w, n - 1);
-	if (at_end && fx->list[n - 1].msg.len != FX_SPAWN && turn_hand_on(w, &fx->list[n - 1]))
-		return &fx->list[n - 1];
-	publish(&w->mine.port, &fx->list[n - 1]);
-	return NULL;
 }
 
 static void erase(struct worker *w, struct noh_turn *t)
@@ -446,7 +242,7 @@ int turn_settle(struct worker *w, int rc)
 
 bool turn_open(struct worker *w)
 {
-	return effects_grow(&w->mine.fx[0]) && effects_grow(&w->mine.fx[1]);
+	return effects_grow(&w->mine.fx[0]) && effects_grow(&w->mine.fx[1]) && late_reserve(w);
 }
 
 void turn_free(struct worker *w)
@@ -455,6 +251,7 @@ void turn_free(struct worker *w)
 
 	for (int i = 0; i < 2; i++)
 		mem_free(w->mine.fx[i].list, w->mine.fx[i].room * sizeof(struct effect));
+	late_free(w);
 	mem_free(w->mine.sorted.list, w->mine.sorted.room * sizeof(struct effect));
 	mem_free(t->ops, t->op_room * sizeof *t->ops);
 	mem_free(t->letters.bytes, t->letters.room);

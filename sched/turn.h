@@ -24,7 +24,12 @@ void turn_answer(struct worker *w, const noh_msg *m, int status);
 void turn_answer_failed(struct worker *w, const noh_msg *m, int status);
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
 struct effect *turn_publish_many(struct worker *w, bool at_end);
-uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most);   /* how many went */
+/* How many of them went; 0: there is no memory for the first now. Then it and the rest are for turn_publish_late. */
+uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most);
+void turn_publish_late(struct worker *w, struct effect *rest, uint32_t n);
+/* An effect's place in its turn, by which its address is found, and when the turn is on disk. */
+struct noted { const char *letters; uint32_t size, effect; uint64_t due; };
+bool turn_publish_again(struct worker *w, struct effect *e, const struct noted *at);
 int  tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n);
 int  tell_too_big(struct sched *s, size_t len);
 int  tell_no_memory(noh_turn *t, size_t len);

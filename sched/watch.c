@@ -191,7 +191,7 @@ void watch_tell(struct worker *w, struct vitals *v, int status, bool stopped)
 	struct watcher *copy = NULL;
 	noh_gone g;
 
-	if (!v || !v->watchers)
+	if (!v)
 		return;
 	g = gone_of(v, status, stopped);
 	vitals_lock(s, v);

@@ -101,10 +101,10 @@ static uint32_t batch_length(struct worker *w, struct type *t, uint32_t at, uint
 	return part;
 }
 
-/* It neither rests nor was given up. */
-static bool may_go_on(const struct cell *c)
+/* It neither rests nor was given up, nor is it late. */
+static bool may_go_on(struct cell *c)
 {
-	return !cell_rests(c) && !(c->flags & CELL_BROKEN);
+	return !cell_rests(c) && !cell_late(c) && !(c->flags & CELL_BROKEN);
 }
 
 static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t n)

@@ -9,6 +9,7 @@
  */
 #include "sched/durable.h"
 #include "sched/notice.h"
+#include "sched/late.h"
 
 #include <string.h>
 
@@ -175,6 +176,8 @@ uint32_t sched_pass(struct worker *w)
 		work += clock_advance(w, w);
 	work += empty_inbox(w, &w->shared.inbox);
 	epoch_enter(&w->mine.port.epoch);        /* once a pass: look-ups inside cost no barrier */
+	if (__builtin_expect(w->mine.lates.first != NULL, 0))
+		work += late_retry(w);
 	if (w->mine.networked)
 		work += s->net.read(s->net.arg, w->fixed.index);
 	work += run_some(w);
@@ -223,6 +226,8 @@ static uint64_t sleep_ns(struct worker *w)
 		nap = WATCH_NS;
 	if (w->mine.port.epoch.n_pending && nap > 10000000u)
 		nap = 10000000u;         /* the dead want to be buried */
+	if (w->mine.lates.first && nap > LATE_NAP_NS)
+		nap = LATE_NAP_NS;
 	if (until == UINT64_MAX)
 		return nap;
 	until = until > now ? until - now : 1;

@@ -246,6 +246,8 @@ static void run(unsigned who)
 		journaller_round();
 	else if (who == KEEPER)
 		keeper_round();
+	else if (who == CLIENTS_TURN && sim->plan.family && sim_one_in(3))
+		family_act();
 	else if (who == CLIENTS_TURN && sim_one_in(6))
 		scanner_act();
 	else if (who == CLIENTS_TURN && sim_one_in(6))
@@ -342,7 +344,7 @@ int __wrap_durable_prepare(struct worker *w, struct cell *c)
 {
 	int rc = __real_durable_prepare(w, c);
 
-	if (rc != NOH_OK)
+	if (rc != NOH_OK && !family_is(noh_address(&w->mine.turn)))
 		model_unrecorded(noh_address(&w->mine.turn));
 	return rc;
 }
@@ -353,7 +355,7 @@ void __wrap_durable_commit(struct worker *w, struct cell *c)
 	bool record = step ? w->mine.turn.so_far.flags & TURN_RECORDED : w->mine.turn.record != NULL;
 
 	__real_durable_commit(w, c);
-	if (record) {
+	if (record && !family_is(noh_address(&w->mine.turn))) {
 		uint64_t due = step ? w->mine.turn.due : journal_epoch(sim->box->disk.journal);
 
 		model_recorded(noh_address(&w->mine.turn), due);

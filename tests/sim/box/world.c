@@ -76,6 +76,7 @@ static void draw_plan(struct plan *p)
 	p->fold_bytes = 4096u << sim_below(7);
 	p->fold_ms = 20u << sim_below(9);
 	p->latency = latencies[sim_below(4)];
+	p->family = sim->seed % 3 == 0;          /* not drawn: the others stay as they are */
 	if (p->faults & F_TIGHT) {
 		p->capacity = 1 + sim_below(6);
 		p->journal_bytes = sim_one_in(2) ? 0 : 65536u << sim_below(3);
@@ -89,6 +90,7 @@ static void quiet(void *user, int level, const char *actor, const char *line)
 {
 	(void)user;
 	seen->torn += strstr(line, "was torn") != NULL;
+	family_log(line);
 	if (level >= NOH_WARN)
 		sim_say("log: %s %s", actor, line);
 }
@@ -142,7 +144,7 @@ static void start(void)
 	box->sched.journal.epoch = epoch;
 	box->disk.keeper.fold_bytes = sim->plan.fold_bytes;
 	box->disk.keeper.fold_ms = sim->plan.fold_ms;
-	if (actors_register(box) != NOH_OK || box_start_stepped(box) != NOH_OK)
+	if (actors_register(box) != NOH_OK || family_register(box) != NOH_OK || box_start_stepped(box) != NOH_OK)
 		sim_violation("the box does not start: %s", noh_why());
 	steps_restart();
 }
@@ -346,6 +348,7 @@ void world_reopen(void)
 	sim->life++;
 	start();
 	scanner_started();
+	family_recovered();
 	sim->verifying = false;
 	sim_say("life %u: %u workers", sim->life, sim->workers);
 }
@@ -354,6 +357,7 @@ void world_crash(void)
 {
 	die();
 	client_crashed();
+	family_crashed();
 	world_reopen();
 }
 
@@ -481,6 +485,7 @@ void world_end(void)
 	disk_sim_cut(sim->disk, CUT_DROP, 0);
 	lmdb_wrap_rebuild();
 	client_crashed();
+	family_crashed();
 	world_reopen();
 	for (unsigned a = 0; a < ACTORS; a++)
 		if (is_durable(a) && sim->tip[a] != last[a])
