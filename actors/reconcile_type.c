@@ -52,8 +52,10 @@ int noh_reconcile_observe(noh_reconcile *now, const void *snapshot, size_t len)
 	struct kit *k = now->kit;
 	uint8_t *at = (uint8_t *)(uintptr_t)now->observed;
 
-	if (len > observed_max(now->how))
-		return noh_reconcile_fail(now, "a snapshot of %zu bytes: %u are the most", len, observed_max(now->how)), NOH_ETOOBIG;
+	if (len > observed_max(now->how)) {
+		(void)noh_reconcile_fail(now, "a snapshot of %zu bytes: %u are the most", len, observed_max(now->how));
+		return NOH_ETOOBIG;
+	}
 	if (len == k->observed_len && (len == 0 || memcmp(at, snapshot, len) == 0))
 		return NOH_OK;
 	if (len)
@@ -71,13 +73,16 @@ int noh_reconcile_ask(noh_turn *turn, noh_reconcile *now, const char *address, u
 	noh_ask_options how = { .answer_kind = NOH_RECONCILE_ANSWER, .timeout_ms = k->action.timeout_ms };
 	int rc;
 
-	if (!k->beginning || k->ask)
-		return noh_reconcile_fail(now, "noh_reconcile_ask is for apply and observe, once in each"), NOH_EINVAL;
+	if (!k->beginning || k->ask) {
+		(void)noh_reconcile_fail(now, "noh_reconcile_ask is for apply and observe, once in each");
+		return NOH_EINVAL;
+	}
 	rc = noh_ask_to(turn, address, kind, body, len, &how, &k->ask);
 	if (rc == NOH_OK)
 		return NOH_UNDER_WAY;
 	k->ask = 0;
-	return noh_reconcile_fail(now, "asking %s: %s", address, rc < 0 ? noh_why() : noh_strerror(rc)), rc < 0 ? rc : NOH_EFAILED;
+	(void)noh_reconcile_fail(now, "asking %s: %s", address, rc < 0 ? noh_why() : noh_strerror(rc));
+	return rc < 0 ? rc : NOH_EFAILED;
 }
 
 /* ── the type ── */

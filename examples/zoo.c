@@ -51,7 +51,8 @@ static struct cage cages[CAGES] = {
 	[ESCALATE] = { .name = "escalate", .animals = "kiwi", .title = "failing too often is the keeper's failure",
 		.keeper = { .then = NOH_THEN_ESCALATE, QUICK }, .animal = { TWICE } },
 	[DEGRADE] = { .name = "degrade", .animals = "lynx", .title = "failing too often: degraded, tried again later",
-		.keeper = { .then = NOH_THEN_DEGRADE, QUICK }, .animal = { .base_ms = 1, .cap_ms = 200, .restarts = 2, .retries = 20 } },
+		.keeper = { .then = NOH_THEN_DEGRADE, QUICK },
+		.animal = { .base_ms = 1, .cap_ms = 200, .restarts = 2, .retries = 20 } },
 	[STOP] = { .name = "stop", .animals = "mole", .title = "failing too often: stopped until resumed",
 		.keeper = { .then = NOH_THEN_STOP, QUICK }, .animal = { TWICE } },
 	[QUARANTINE] = { .name = "quarantine", .animals = "newt", .title = "failing too often: quarantined until resumed",
@@ -349,9 +350,11 @@ static int open_zoo(void)
 
 	for (int i = 0; rc == NOH_OK && i < CAGES; i++) {
 		const noh_type cage = { .name = cages[i].name, .idle_timeout_ms = NOH_NEVER, .kinds = kinds, .kind_count = KINDS,
-			.on_activate = cage_is_built, .on_message = cage_hears, .user = &cages[i], .supervision = &cages[i].keeper };
-		const noh_type animals = { .name = cages[i].animals, .idle_timeout_ms = NOH_NEVER, .kinds = kinds, .kind_count = KINDS,
-			.on_activate = animal_is_born, .on_message = animal, .user = &cages[i], .supervision = &cages[i].animal };
+			.on_activate = cage_is_built, .on_message = cage_hears, .user = &cages[i],
+			.supervision = &cages[i].keeper };
+		const noh_type animals = { .name = cages[i].animals, .idle_timeout_ms = NOH_NEVER, .kinds = kinds,
+			.kind_count = KINDS, .on_activate = animal_is_born, .on_message = animal, .user = &cages[i],
+			.supervision = &cages[i].animal };
 
 		rc = noh_register(box, &cage);
 		if (rc == NOH_OK)

@@ -177,10 +177,10 @@ typedef struct noh_reconciler {
 } noh_reconciler;
 
 /* An actor type made of it, to be registered: set what else a noh_type has (supervision, limits, mailbox ...) before
- * that, but leave the hooks, kinds, user and state_size. Supervised, it is best NOH_TRANSIENT: one that was stopped has
- * stopped. Keys of the key-value part that begin with a zero byte are the kit's. `how` is kept, not copied. Without diff or apply it is a
- * type without on_message, and noh_register refuses it. Its schema is made of the three sizes and of the kit's own
- * layout: who changes one of them raises type.version, and migrates (noh_reconcile_migrate). */
+ * that, but leave the hooks, kinds, user and state_size. `how` is kept, not copied. Supervised, it is best NOH_TRANSIENT:
+ * one that was stopped has stopped. Keys of the key-value part that begin with a zero byte are the kit's.
+ * Without diff or apply it is a type without on_message, and noh_register refuses it. Its schema is made of the three
+ * sizes and of the kit's own layout: who changes one of them raises type.version, and migrates (noh_reconcile_migrate). */
 NOH_API noh_type noh_reconcile_type(const noh_reconciler *how);
 
 /* From a state as it was with the sizes of `old` to one with those of `fresh`, for a noh_migration: what does not fit any

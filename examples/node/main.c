@@ -35,8 +35,8 @@ static int print_event(void *user, const noh_event *e)
 {
 	(void)user;
 	expect(e->seq == printed + 1, "no event is missing, and none comes twice");
-	printf("  %5llu  %-34s %-17s %s%s%s %s\n", (unsigned long long)e->seq, e->actor, e->kind, e->from, e->to[0] ? " > " : "", e->to,
-	       e->reason);
+	printf("  %5llu  %-34s %-17s %s%s%s %s\n", (unsigned long long)e->seq, e->actor, e->kind, e->from,
+	       e->to[0] ? " > " : "", e->to, e->reason);
 	printed = e->seq;
 	return 0;
 }

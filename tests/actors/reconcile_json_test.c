@@ -20,7 +20,8 @@ static int no_apply(noh_turn *turn, noh_reconcile *now, const noh_action *action
 /* {"copies": n} as a number of 8 bytes. */
 static int from_json(void *user, uint32_t kind, const char *json, size_t json_len, void *to, size_t room, size_t *len, char *why)
 {
-	static const noh_json_field fields[] = { { .name = "copies", .type = NOH_JSON_INT, .least = 0, .most = 100, .required = true } };
+	static const noh_json_field fields[] = {
+		{ .name = "copies", .type = NOH_JSON_INT, .least = 0, .most = 100, .required = true } };
 	noh_json_got got[1];
 
 	EXPECT(strcmp(user, "me") == 0);
@@ -46,7 +47,8 @@ static int read_as(const noh_reconciler *how, const char *name, uint32_t kind, c
 	noh_type type = noh_reconcile_type(how);
 
 	memset(&sent, 0, sizeof sent);
-	sent.m = (noh_json_message){ .type = name, .json = json, .json_len = strlen(json), .kind = kind, .body = sent.body, .room = 256 };
+	sent.m = (noh_json_message){ .type = name, .json = json, .json_len = strlen(json), .kind = kind, .body = sent.body,
+				     .room = 256 };
 	return type.from_json(type.user, &sent.m);
 }
 
@@ -138,7 +140,8 @@ static void answers_are_objects(void)
 		test_failed(__FILE__, __LINE__, "%s", json);
 	r.len = 3;
 	EXPECT(type.to_json(type.user, &r) < 0);
-	r = (noh_json_reply){ .kind = NOH_RECONCILE_APPLY, .status = NOH_REFUSED, .body = "no", .len = 2, .json = json, .room = sizeof json };
+	r = (noh_json_reply){ .kind = NOH_RECONCILE_APPLY, .status = NOH_REFUSED, .body = "no", .len = 2, .json = json,
+			      .room = sizeof json };
 	EXPECT(type.to_json(type.user, &r) < 0);                 /* shown as the text it is */
 }
 

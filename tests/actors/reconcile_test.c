@@ -291,7 +291,8 @@ static int tell_event(void *user, const noh_event *e)
 
 	(void)user;
 	if (!e->by_box)
-		snprintf(told.text + n, sizeof told.text - n, "%s %s>%s r%llu;", e->kind, e->from, e->to, (unsigned long long)e->revision);
+		snprintf(told.text + n, sizeof told.text - n, "%s %s>%s r%llu;", e->kind, e->from, e->to,
+			 (unsigned long long)e->revision);
 	return 0;
 }
 

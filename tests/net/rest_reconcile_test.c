@@ -38,7 +38,8 @@ static void a_thing_is_applied_waited_for_looked_at_and_stopped(void)
 
 	ASK("/actor/invoke", INVOKE("page:a", "apply", "{\"revision\":7,\"spec\":{\"title\":\"a\"}}"), 200,
 	    "{\"outcome\":\"ok\",\"phase\":\"converging\",\"revision\":7,\"applied\":0}");
-	ASK("/actor/invoke", INVOKE("page:a", "wait", "{}"), 200, "\"phase\":\"active\",\"goal\":\"run\",\"revision\":7,\"applied\":7");
+	ASK("/actor/invoke", INVOKE("page:a", "wait", "{}"), 200,
+	    "\"phase\":\"active\",\"goal\":\"run\",\"revision\":7,\"applied\":7");
 	ASK("/actor/invoke", INVOKE("page:a", "apply", "{\"revision\":6,\"spec\":{}}"), 200, "\"outcome\":\"stale\"");
 	ASK("/actor/invoke", INVOKE("page:a", "apply", "{\"revision\":7,\"spec\":{}}"), 200, "\"outcome\":\"conflict\"");
 	ASK("/actor/invoke", INVOKE("page:a", "apply", "{\"revision\":0,\"spec\":{}}"), 422, "revision");
