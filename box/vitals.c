@@ -162,6 +162,35 @@ int noh_quarantine_list(noh_box *box, const char *type, uint32_t timeout_ms, noh
 	return rc;
 }
 
+static int find_type(void *arg, uint64_t due_ms, const char *address, size_t len)
+{
+	noh_box *box = arg;
+	const char *colon = memchr(address, ':', len);
+	struct type *t = colon ? sched_find_type(&box->sched, address, (size_t)(colon - address)) : NULL;
+	struct part_vitals of;
+	struct stored stored;
+	struct part p;
+
+	(void)due_ms;
+	if (!t || store_load(box->disk.store, address, len, address_hash_text(address, len, box->sched.seed), &stored) != NOH_OK)
+		return 0;
+	const uint8_t *at = stored.image, *end = at + stored.len;
+
+	while (!stored.gone && part_next(&at, end, &p))
+		if (p.kind == PART_VITALS && part_data_fits(PART_VITALS, p.data, p.len)) {
+			memcpy(&of, p.data, sizeof of);
+			if (of.flags & VITALS_WHOLE_TYPE)
+				store_release(&t->quarantined, 1);
+		}
+	mem_free(stored.image, stored.len);
+	return 0;
+}
+
+void box_find_quarantined_types(noh_box *box)
+{
+	(void)db_unwell(box->disk.db, find_type, box);
+}
+
 /* ── a new beginning ── */
 
 static int resume_one(noh_box *box, const char *address, uint64_t until)

@@ -106,8 +106,9 @@ struct part_vitals {            /* then the parent's address, the reason, the er
 	uint32_t restarts, in_window, streak;
 	uint8_t  health;        /* noh_health                                                 */
 	uint8_t  parent_len, reason_len, error_len;
-	uint32_t zero;
+	uint32_t flags;         /* VITALS_...                                                 */
 };
+enum { VITALS_WHOLE_TYPE = 1 }; /* quarantined with all of its type                        */
 
 struct part {                   /* as walked: pointers into the bytes */
 	uint16_t    kind, key_len;

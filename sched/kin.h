@@ -23,6 +23,12 @@ static inline bool kin_key(const void *key, size_t len)
 }
 const struct kv_node *kin_skip(const struct kv *kv);     /* the first entry behind them */
 
+/* A parent's children in the order spawned; pointers into its entries. False: no memory. */
+struct child { uint64_t order; const char *address; size_t len; };
+struct children { struct child *list; uint32_t count, room; };
+bool kin_children(struct cell *c, struct children *out);
+void kin_children_free(struct children *k);
+
 /* Of the type of its parent; NULL: it has none that is supervised. */
 const noh_supervision *kin_policy(struct sched *s, const struct vitals *v);
 

@@ -62,4 +62,15 @@ void supervise_forgive(struct worker *w, struct vitals *v, bool streak);   /* it
 void supervise_gauge(struct port *p, struct vitals *v);          /* its health has changed */
 void supervise_note(struct worker *w, struct cell *c);           /* its vitals, into a record */
 
+/* ── between supervise.c and given_up.c ── */
+uint64_t supervise_wall_ms(struct worker *w);
+void supervise_set_health(struct worker *w, struct vitals *v, noh_health health, uint64_t until_ms);
+void supervise_come_up(struct worker *w, struct cell *c, struct vitals *v);      /* it is not down any more */
+void supervise_count_restart(struct worker *w, struct vitals *v);
+bool supervise_count(struct worker *w, struct vitals *v, const noh_supervision *p, const char *reason);   /* a failure; true: too often */
+int  supervise_policy(struct worker *w, const struct vitals *v, uint32_t hops);  /* NOH_THEN_... */
+bool supervise_back_off(struct worker *w, struct cell *c, struct vitals *v, bool too_often, uint32_t hops);   /* false: given up */
+void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then);      /* whoever looks sees it so */
+void given_up_retire(struct worker *w, struct cell *c, struct vitals *v);              /* and it leaves memory */
+
 #endif

@@ -41,7 +41,6 @@ struct vitals {
 	bool            with_kin;          /* down until its parent restarts it, with siblings     */
 	bool            told_parent;       /* that its back-off is over                            */
 	bool            then_children;     /* when it is restarted, so are they                    */
-	bool            whole_type;        /* quarantined with all of its type                     */
 	uint8_t         address_len;
 	char            address[];
 };

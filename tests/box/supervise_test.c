@@ -347,6 +347,31 @@ static void a_type_can_be_quarantined_as_a_whole(void)
 	end(box);
 }
 
+static void a_quarantined_type_stays_so_across_a_restart_of_the_box(void)
+{
+	char room[256];
+	const char *dir = light_dir(room, sizeof room);
+	noh_box *box = open_logged(dir, 2, TYPES(&jailed_all));
+
+	fail_too_often(box, "w:one");
+	EXPECT_EQ(call(box, "w:two", GET), NOH_EQUARANTINED);
+	end(box);
+	for (int i = 0; i < 2; i++) {
+		box = open_logged(dir, 2, TYPES(&jailed_all));
+		EXPECT(gets(box, "w:two", NOH_QUARANTINED));     /* soon after the start */
+		EXPECT_EQ(call(box, "w:three", GET), NOH_EQUARANTINED);
+		if (i == 0)
+			noh_close(box);
+	}
+	EXPECT_EQ(noh_resume(box, "w", SOON), NOH_OK);
+	EXPECT_EQ(call(box, "w:one", GET), NOH_OK);
+	end(box);
+	box = open_logged(dir, 2, TYPES(&jailed_all));
+	EXPECT_EQ(call(box, "w:three", GET), NOH_OK);
+	end(box);
+	remove_dir(dir);
+}
+
 static void strict_limits_count_failures_not_messages(void)
 {
 	noh_box *box = BOX(1, &strictly);
@@ -432,6 +457,7 @@ TEST_MAIN(
 	TEST(quarantine_lasts_across_a_restart_of_the_box, "SUP-17"),
 	TEST(a_higher_revision_is_a_new_beginning, "SUP-07"),
 	TEST(a_type_can_be_quarantined_as_a_whole, "SUP-05"),
+	TEST(a_quarantined_type_stays_so_across_a_restart_of_the_box, "SUP-05"),
 	TEST(strict_limits_count_failures_not_messages, "SUP-06"),
 	TEST(revisions_and_errors_are_kept_with_the_turn, "SUP-15 SUP-17"),
 	TEST(nonsense_is_refused))
