@@ -44,7 +44,7 @@ TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix
            sched/directory sched/kv \
            sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply \
            persist/datadir persist/fold persist/recover actors/inventory actors/inventory_model actors/reconcile \
-           actors/reconcile_fail actors/reconcile_json actors/reconcile_stop)),$(TESTS))
+           actors/reconcile_fail actors/reconcile_json actors/reconcile_model actors/reconcile_stop)),$(TESTS))
 endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(strip $(foreach w,$(T),$(findstring $(w),$(t)))),$(t))),$(1))
