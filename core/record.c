@@ -123,7 +123,7 @@ bool part_data_fits(uint16_t kind, const void *data, size_t len)
 		return event_open(data, len, NULL);
 	case PART_VITALS:
 		memcpy(&v, data, sizeof v);
-		return sizeof v + v.parent_len + v.reason_len + v.error_len == len;
+		return v.health <= VITALS_HEALTH_MAX && sizeof v + v.parent_len + v.reason_len + v.error_len == len;
 	default:
 		return true;
 	}

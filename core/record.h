@@ -108,6 +108,7 @@ struct part_vitals {            /* then the parent's address, the reason, the er
 	uint8_t  parent_len, reason_len, error_len;
 	uint32_t flags;         /* VITALS_...                                                 */
 };
+#define VITALS_HEALTH_MAX 5     /* NOH_AWAITING */
 enum { VITALS_WHOLE_TYPE = 1 }; /* quarantined with all of its type                        */
 
 struct part {                   /* as walked: pointers into the bytes */

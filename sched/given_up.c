@@ -61,10 +61,7 @@ void given_up_retire(struct worker *w, struct cell *c, struct vitals *v)
 {
 	const noh_supervision *own = &cell_type(w->fixed.sched, c)->sup;
 
-	if (!life_retire(w, c)) {                /* it cannot be stored: then it stays, and rests */
-		supervise_go_down(w, c, v, own->cap_ms);
-		return;
-	}
+	life_retire(w, c);
 	if (v->of.health == NOH_DEGRADED)
 		try_later(w, c, own->cap_ms);
 	if (v->of.flags & VITALS_WHOLE_TYPE)
@@ -198,7 +195,7 @@ static void end(struct worker *w, struct cell *c)
 		return;
 	supervise_come_up(w, c, v);
 	supervise_set_health(w, v, NOH_DOWN, 0);
-	(void)life_retire(w, c);
+	life_retire(w, c);
 }
 
 /* By force it goes now: what it waits for does not come any more. Else when it is back. */
@@ -258,7 +255,7 @@ void supervise_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 		if (!(c->flags & CELL_BROKEN) && is_given_up(w, c)) {
 			if (v && v->down)
 				supervise_come_up(w, c, v);
-			(void)life_retire(w, c);
+			life_retire(w, c);
 		}
 		break;
 	case SYS_END:

@@ -486,23 +486,20 @@ static int put_away(struct worker *w, struct cell *c, struct type *t)
 	return rc == NOH_OK ? save_image(w, c, t) : rc;
 }
 
-bool life_retire(struct worker *w, struct cell *c)
+/* What cannot be stored now is when it leaves memory: until then it stays, and is refused what waits. */
+void life_retire(struct worker *w, struct cell *c)
 {
 	struct type *t = cell_type(w->fixed.sched, c);
 	bool active = cell_life(c) == NOH_ACTIVE;
-	int rc = active ? put_away(w, c, t) : save_image(w, c, t);
 
-	if (rc < 0) {
-		if (active)
-			set_active(c);
-		return false;
-	}
+	if (active)
+		(void)put_away(w, c, t);
 	events_leave(&w->mine.port, c);
 	if (active)
 		count_gone(w, c, t, GONE_FAILED);
 	cell_set_life(c, NOH_NOT_ACTIVE);
+	c->flags &= (uint8_t)~CELL_READY;
 	c->flags |= CELL_BROKEN;
-	return true;
 }
 
 bool life_deactivate(struct worker *w, struct cell *c)

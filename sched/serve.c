@@ -124,8 +124,12 @@ static enum next nothing_waits(struct worker *w, struct cell *c, struct type *t)
 	}
 	if (word & (MB_WAIT | MB_SYS))
 		return AGAIN;
-	if (c->flags & (CELL_STOP | CELL_BROKEN))
-		return life_deactivate(w, c) ? GONE : AGAIN;
+	if (c->flags & (CELL_STOP | CELL_BROKEN)) {
+		if (life_deactivate(w, c))
+			return GONE;
+		if (!(c->flags & CELL_BROKEN) || cell_late(c))
+			return AGAIN;
+	}                                        /* what cannot be stored now is tried again when it is swept */
 	store_relaxed(&c->last_active, w->mine.now_ds);
 	return mailbox_idle(&c->mailbox, &w->mine.port.room, t->shared) ? GONE : AGAIN;
 }

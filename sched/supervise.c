@@ -330,10 +330,10 @@ static void give_up_in_turn(struct worker *w, struct cell *c, struct vitals *v, 
 	if (!temporary)
 		given_up_mark(w, c, v, supervise_policy(w, v, 0));
 	set_aside(w, c, rc);
-	if (!temporary)
+	if (temporary)
+		life_retire(w, c);
+	else
 		given_up_retire(w, c, v);
-	else if (!life_retire(w, c))
-		supervise_go_down(w, c, v, cell_type(w->fixed.sched, c)->sup.cap_ms);
 	watch_tell(w, v, rc, true);
 }
 

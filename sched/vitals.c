@@ -7,6 +7,8 @@
 
 /* ── the table ── */
 
+static_assert(VITALS_HEALTH_MAX == NOH_AWAITING, "the format says so");
+
 static struct vitals_stripe *stripe_of(struct sched *s, uint64_t hash)
 {
 	return &s->vitals->stripes[hash >> 56];
