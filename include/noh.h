@@ -15,7 +15,8 @@
  *	noh_stop(box, 5000);
  *	noh_close(box);
  *
- * Beside it   noh_actors.h: counters, inventory; noh_json.h: JSON for hooks
+ * Beside it   noh_actors.h: counters, inventory; noh_json.h: JSON for hooks; noh_reconcile.h: actors that keep
+ *             a thing as it should be
  * Contents    1 results and errors    2 the box      3 actor types    4 from any thread
  *             5 inside a turn         6 numbers      7 a data directory, from outside
  *             8 the network           9 a log
