@@ -64,6 +64,7 @@ one_by_one() { has 'wireguard:wg0 +reconcile.action +converging > remove peer' '
 
 shows "every policy of supervision does in the zoo what it says" runs "$programs/zoo"   # SUP-01 SUP-02 SUP-03 SUP-18
 shows "who failed too often is degraded, stopped or quarantined, or awaits a revision, and comes back" given_up   # SUP-04 SUP-05 SUP-06 SUP-07
+shows "the events of the zoo tell who failed and was restarted" has 'cat:b +failed .*bit its keeper' 'cat:b +restarted'   # EV-02
 
 shows "a node agent converges while three of ten calls to its devices fail" runs "$programs/node_agent" "$tmp/node"   # EX-12 UC-16 RC-10
 shows "its supervision tree is printed as it was designed" node_tree   # SUP-10 SUP-11
