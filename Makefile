@@ -43,7 +43,8 @@ TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix
            core/buddy core/clock core/glob core/histogram core/json core/ring_hash actors/json net/http_read net/out net/resp_read persist/record \
            sched/directory sched/kv \
            sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply \
-           persist/datadir persist/fold persist/recover actors/inventory actors/inventory_model)),$(TESTS))
+           persist/datadir persist/fold persist/recover actors/inventory actors/inventory_model actors/reconcile \
+           actors/reconcile_fail actors/reconcile_json actors/reconcile_model actors/reconcile_stop)),$(TESTS))
 endif
 obj      = $(patsubst %.c,$(OUT)/%.o,$(1))
 pick     = $(if $(T),$(foreach t,$(1),$(if $(strip $(foreach w,$(T),$(findstring $(w),$(t)))),$(t))),$(1))
@@ -110,7 +111,8 @@ $(patsubst %.c,$(OUT)/%,$(FAKED)): %: %.o $(call obj,$(FAKING) $(wildcard tests/
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 # The simulator: a build of its own, with the planted bugs that it must find (core/plant.h).
 SIMBOX  := $(wildcard tests/sim/box/*.c) $(filter tests/sim/disk_% tests/sim/lmdb_%,$(SIM))
-SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit db_rows db_mark_stored overlay_window step_end
+SIMWRAP := $(WRAP) getrandom crashes_open crashes_close gather_sleep db_load tail_close store_disk_set_tail durable_prepare durable_commit db_rows db_mark_stored overlay_window step_end mailbox_push mailbox_push_run \
+           directory_insert newborn_enter
 simobj   = $(patsubst %.c,$(OUT)/sim/%.o,$(1))
 $(OUT)/sim/%.o: %.c
 	@mkdir -p $(@D)
@@ -143,6 +145,7 @@ install: all lib
 	install -D -m644 include/noh.h $(DESTDIR)$(PREFIX)/include/noh.h
 	install -D -m644 include/noh_actors.h $(DESTDIR)$(PREFIX)/include/noh_actors.h
 	install -D -m644 include/noh_json.h $(DESTDIR)$(PREFIX)/include/noh_json.h
+	install -D -m644 include/noh_reconcile.h $(DESTDIR)$(PREFIX)/include/noh_reconcile.h
 	install -D -m644 $(OUT)/libnoh.a $(DESTDIR)$(LIBDIR)/libnoh.a
 	install -D -m755 $(OUT)/libnoh.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libnoh.so.$(VERSION)
 	ln -sf libnoh.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libnoh.so.0

@@ -172,6 +172,7 @@ void bench_flood(struct bench_run *r);
 void bench_read_only(struct bench_run *r);
 void bench_idle_memory(struct bench_run *r);
 void bench_stuck(struct bench_run *r);
+void bench_supervise(struct bench_run *r);
 void bench_scrape(struct bench_run *r);
 void bench_durable_counters(struct bench_run *r);
 void bench_durable_latency(struct bench_run *r);

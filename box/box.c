@@ -181,6 +181,24 @@ static int check_topics(const noh_type *t)
 	return NOH_OK;
 }
 
+#define LONGEST_MS (24u * 3600 * 1000)
+
+static int check_supervision(const noh_type *t)
+{
+	const noh_supervision *p = t->supervision;
+
+	if (!p)
+		return NOH_OK;
+	if (p->strategy < NOH_ONE_FOR_ONE || p->strategy > NOH_REST_FOR_ONE || p->restart < NOH_PERMANENT ||
+	    p->restart > NOH_TEMPORARY || p->then < NOH_THEN_ESCALATE || p->then > NOH_THEN_AWAIT)
+		return error_set(NOH_EINVAL, "type %s: its supervision's strategy, restart or then is none there is", t->name);
+	if (p->factor > 100 || p->base_ms > LONGEST_MS || p->cap_ms > LONGEST_MS)
+		return error_set(NOH_EINVAL, "type %s: a back-off grows by a factor of at most 100, up to a day", t->name);
+	if (p->retries > 200 && p->retries != NOH_NEVER)
+		return error_set(NOH_EINVAL, "type %s: a message is retried at most 200 times, not %u", t->name, p->retries);
+	return NOH_OK;
+}
+
 static int check_type(const noh_type *t)
 {
 	size_t len = t && t->name ? strlen(t->name) : 0;
@@ -201,7 +219,30 @@ static int check_type(const noh_type *t)
 		if ((t->kinds[i].flags & NOH_KIND_COALESCE) && !t->kinds[i].coalesce)
 			return error_set(NOH_EINVAL, "type %s: kind %u coalesces but has no coalesce()",
 					 t->name, i);
-	return limit_check(t->name, &t->limits) == NOH_OK ? check_topics(t) : NOH_EINVAL;
+	int rc = limit_check(t->name, &t->limits);
+
+	if (rc == NOH_OK)
+		rc = check_supervision(t);
+	return rc == NOH_OK ? check_topics(t) : rc;
+}
+
+static void set_supervision(struct type *t)
+{
+	static const noh_supervision defaults = { .base_ms = 100, .factor = 2, .cap_ms = 30000, .restarts = 5,
+						  .within_ms = 60000, .retries = 3, .stop_ms = 5000 };
+	noh_supervision *p = &t->sup;
+
+	*p = t->pub.supervision ? *t->pub.supervision : defaults;
+	p->base_ms = p->base_ms ? p->base_ms : defaults.base_ms;
+	p->factor = p->factor ? p->factor : defaults.factor;
+	p->cap_ms = p->cap_ms ? p->cap_ms : defaults.cap_ms;
+	p->restarts = p->restarts ? p->restarts : defaults.restarts;
+	p->within_ms = p->within_ms ? p->within_ms : defaults.within_ms;
+	p->retries = p->retries ? p->retries : defaults.retries;
+	p->stop_ms = p->stop_ms ? p->stop_ms : defaults.stop_ms;
+	t->supervised = t->tells = t->pub.supervision != NULL;
+	if (t->supervised)
+		t->pub.supervision = p;
 }
 
 static int batch_of_one(noh_turn *turn, const noh_msg *msg)
@@ -230,13 +271,14 @@ static void set_type(struct sched *s, struct type *t, const noh_type *pub)
 	}
 	t->single = pub->on_message ? pub->on_message : batch_of_one;
 	t->windowed = t->coalesces || pub->on_batch;
-	t->noted = disk;
+	set_supervision(t);
+	t->noted = disk || t->sup.turn_deadline_ms;
 	t->durable = disk && !pub->is_volatile;
 	t->shared = pub->full_mode == NOH_DROP_OLDEST && !t->durable;
 	t->sheds = pub->full_mode == NOH_DROP_OLDEST && t->durable;
 	t->storage = t->durable ? &s->disk : &s->storage;
 	t->pub.version = pub->version ? pub->version : 1;
-	t->odd_itself = t->reads || t->windowed || disk;
+	t->odd_itself = t->reads || t->windowed || t->noted;
 	t->version_off = disk ? 16 : 0;          /* behind due and sequence */
 	t->state_off = t->version_off + (t->reads ? 8 : 0);
 	t->state_words = (pub->state_size + 7) / 8;
@@ -452,6 +494,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 	box_events_stop(box);
 	box_wait_for_ports(s);                   /* who came before the flag may finish */
 	if (!box->stepped && wait_quiet(s, until)) {
+		box_stop_trees(box, until);
 		store_seq_cst(&s->stopping, 2);
 		while (!(done = sched_actors(s) == 0) && clock_now_ns(&s->clock) < until) {
 			store_seq_cst(&s->sweep_next, 0);
@@ -481,7 +524,8 @@ void noh_close(noh_box *box)
 	if (!box)
 		return;
 	store_seq_cst(&box->sched.stopping, 1);
-	box_errands_stop(box);                   /* as in noh_stop, if that was not called */
+	box_feeds_stop(box);                     /* as in noh_stop, if that was not called */
+	box_errands_stop(box);
 	if (load_relaxed(&box->phase) == BOX_RUNNING) {
 		end_threads(box);
 		(void)box_disk_stop(box, false);

@@ -40,6 +40,7 @@ struct box_disk {
 	bool            woken;           /* keeper: who has messages from before was woken         */
 	uint64_t        last_frame;      /* of the run before: what it left is counted when the image is there */
 	atomic_u32      counted;         /* how many actors of each type existed when this run began */
+	bool            types_known;     /* keeper: which of them are quarantined                  */
 };
 
 struct server;
@@ -89,6 +90,7 @@ void box_wait_for_ports(struct sched *s);
 void box_net_start(noh_box *box);                            /* types are known; before the threads */
 void box_net_stop(noh_box *box);
 void box_net_close(noh_box *box);                            /* no thread runs                      */
+void box_feeds_stop(noh_box *box);                           /* readers of events are told, and end */
 
 /* errand.c - what the network wants of the box that may block: done one after the other by a thread of its own. */
 void box_errands_start(noh_box *box);                        /* a box that listens                  */
@@ -106,6 +108,12 @@ int  box_events_open(noh_box *box, const noh_options *o);    /* before the disk 
 void box_events_start(noh_box *box);                         /* the disk is open, if there is one */
 void box_events_stop(noh_box *box);                          /* who waits for one is told so     */
 void box_events_close(noh_box *box);
+
+/* vitals.c - types that are quarantined as a whole: whoever is to blame has it stored. Blocks in the image. */
+void box_find_quarantined_types(noh_box *box);
+
+/* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. */
+void box_stop_trees(noh_box *box, uint64_t until_ns);
 
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100

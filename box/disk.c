@@ -428,6 +428,10 @@ int box_keeper_round(noh_box *box)
 	arm_timers(box);
 	rc = keeper_step(&d->keeper);
 	count_after_crash(box);
+	if (!d->types_known && load_relaxed(&d->counted)) {      /* the image has all of the last run */
+		d->types_known = true;
+		box_find_quarantined_types(box);
+	}
 	if (rc < 0)
 		fail(box, rc, "the image cannot be written");
 	return rc;
@@ -442,7 +446,7 @@ static void *keeper_main(void *arg)
 	while (rc >= 0 && !load_acquire(&box->disk.stop_keeper)) {
 		rc = box_keeper_round(box);
 		if (rc == 0)
-			keeper_sleep(&box->disk.keeper, 1000000000u);
+			keeper_sleep(&box->disk.keeper, keeper_nap_ns(&box->disk.keeper));
 	}
 	return NULL;
 }

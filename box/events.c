@@ -5,6 +5,7 @@
  * so who does not find it in memory looks there, and in this order nothing is missed.
  */
 #include "box/api.h"
+#include "net/feed.h"
 #include "sched/notice.h"
 
 #include <string.h>
@@ -37,12 +38,11 @@ static void show(void *arg)
 	(void)eventlog_trim(&box->events, load_relaxed(&box->events_bytes), now > age ? now - age : 0);
 }
 
-static void more_for_sockets(void *arg)
+static void more_for_readers(void *arg)
 {
 	noh_box *box = arg;
 
-	if (load_acquire(&box->phase) == BOX_RUNNING)
-		sched_wake_all(&box->sched);
+	feeds_news(box->server);                 /* nobody listens where there is none */
 }
 
 int noh_set_events(noh_box *box, uint64_t bytes, uint64_t ms, int detail)
@@ -62,7 +62,7 @@ int box_events_open(noh_box *box, const noh_options *o)
 	struct sched_events *e = &box->sched.events;
 
 	eventlog_open(&box->events, 0);
-	box->events.fixed.on_more = more_for_sockets;
+	box->events.fixed.on_more = more_for_readers;
 	box->events.fixed.arg = box;
 	e->arg = box;
 	e->keep = keep;

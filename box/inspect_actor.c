@@ -103,6 +103,9 @@ static void give_part(struct seen *s, const struct part *p, noh_piece piece)
 	case PART_TIMERS:
 		give_timers(s, p, piece);
 		return;
+	case PART_VITALS:
+		piece.what = NOH_PIECE_VITALS;
+		break;
 	case PART_PUT:
 		piece.what = NOH_PIECE_ENTRY;
 		break;

@@ -44,14 +44,23 @@ const struct metric metrics[] = {
 	  "Time from a call to its answer, which is on disk then; all calls of the C library that block, and of the network "
 	  "the first request of each pass of a worker.", metric_invoke },
 	{ "noh_restarts_total", METRIC_COUNTER, "type",
-	  "Activations that failed: the actor is thrown out, and started anew by its next message.", metric_restarts },
+	  "Restarts of supervised actors; and activations that failed: the actor is thrown out, and started anew by its next "
+	  "message.", metric_restarts },
 	{ "noh_quarantined", METRIC_GAUGE, "type",
-	  "Messages set aside since the start, because the process ended while they were handled, again and again.",
-	  metric_quarantined },
+	  "Actors that are quarantined, or await a revision, now; and messages set aside since the start, because the process "
+	  "ended while they were handled, again and again.", metric_quarantined },
 	{ "noh_degraded", METRIC_GAUGE, "type",
-	  "1: the type is refused, since what is stored of it is of a version that no migration leads from.", metric_degraded },
+	  "Actors that are degraded now; one more: the type is refused, since what is stored of it is of a version that no "
+	  "migration leads from.", metric_degraded },
+	{ "noh_actors_unwell", METRIC_GAUGE, "type, health",
+	  "Actors that are down (backing off), degraded, stopped, or quarantined (or await a revision) now; of those that are "
+	  "stored, as far as they were met since the start.", metric_unwell },
+	{ "noh_messages_set_aside_total", METRIC_COUNTER, "type",
+	  "Messages of supervised actors that failed too often: they are dead letters.", metric_set_aside },
 	{ "noh_dead_letters", METRIC_GAUGE, "reason",
 	  "Messages nobody could take: quarantined (stored now), undeliverable (since the start).", metric_dead_letters },
+	{ "noh_messages_late", METRIC_GAUGE, "",
+	  "Messages of finished turns that wait for memory to be delivered with; their senders wait, too.", metric_late },
 	{ "noh_late_answers_total", METRIC_COUNTER, "", "Answers nobody waited for any more.", metric_late_answers },
 	{ "noh_idempotent_replays_total", METRIC_COUNTER, "protocol",
 	  "Calls with an idempotency key that were answered from memory or disk, without another effect: resp, http, "
@@ -97,8 +106,12 @@ const struct metric metrics[] = {
 	{ "noh_connections", METRIC_GAUGE, "protocol", "Clients that are connected.", metric_connections },
 	{ "noh_connections_accepted_total", METRIC_COUNTER, "", "Clients that have come.", metric_connections_total },
 	{ "noh_connections_refused_total", METRIC_COUNTER, "", "Clients that were turned away.", metric_connections_refused },
+	{ "noh_connections_crowded_total", METRIC_COUNTER, "",
+	  "Of those turned away, clients whose address had too many connections.", metric_connections_crowded },
 	{ "noh_connections_slow_total", METRIC_COUNTER, "", "Clients that were cut off for being too slow.",
 	  metric_connections_slow },
+	{ "noh_logins_total", METRIC_COUNTER, "result",
+	  "Logins that failed, or were held: not looked at, since too many from their address had failed.", metric_logins },
 	{ "noh_requests_total", METRIC_COUNTER, "protocol, op", "Commands and requests.", metric_requests },
 	{ "noh_request_errors_total", METRIC_COUNTER, "", "Replies that were errors.", metric_request_errors },
 	{ "noh_request_duration_seconds", METRIC_HISTOGRAM, "protocol, op",
@@ -111,6 +124,8 @@ const struct metric metrics[] = {
 	{ "noh_io_uring_sq_full_total", METRIC_COUNTER, "", "Times a submission queue was full.", metric_sq_full },
 	{ "noh_io_errors_total", METRIC_COUNTER, "op", "What the system refused: accept, receive, send, disk.",
 	  metric_io_errors },
+	{ "noh_log_lines_total", METRIC_COUNTER, "result",
+	  "Lines of the log: written, left_out (alike, or too many), lost (whoever reads it is too slow).", metric_log_lines },
 
 	{ "process_cpu_seconds_total", METRIC_COUNTER, "", "CPU time of the process.", metric_cpu },
 	{ "process_resident_memory_bytes", METRIC_GAUGE, "", "Memory of the process.", metric_resident },

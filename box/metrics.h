@@ -65,12 +65,12 @@ typedef void metric_fn(struct scrape *m);
 /* metrics_types.c */
 metric_fn metric_actors_active, metric_actors_stored, metric_activations, metric_deactivations, metric_accepted,
 	metric_processed, metric_dropped, metric_refusals, metric_depth, metric_depth_max, metric_capacity, metric_wait, metric_turn,
-	metric_invoke, metric_batch, metric_restarts, metric_quarantined, metric_degraded, metric_replays, metric_rests,
-	metric_resting;
+	metric_invoke, metric_batch, metric_restarts, metric_quarantined, metric_degraded, metric_unwell,
+	metric_set_aside, metric_replays, metric_rests, metric_resting;
 
 /* metrics_box.c */
-metric_fn metric_build, metric_started, metric_ready, metric_dead_letters, metric_late_answers, metric_memory,
-	metric_timers, metric_lateness, metric_turns, metric_slow_turns, metric_steals, metric_parked, metric_busy,
+metric_fn metric_build, metric_started, metric_ready, metric_dead_letters, metric_late, metric_late_answers, metric_memory,
+	metric_log_lines, metric_timers, metric_lateness, metric_turns, metric_slow_turns, metric_steals, metric_parked, metric_busy,
 	metric_busy_ratio, metric_events, metric_events_lost, metric_events_bytes, metric_events_oldest;
 
 /* metrics_disk.c */
@@ -79,7 +79,7 @@ metric_fn metric_commit, metric_group, metric_lag, metric_journal, metric_unfold
 
 /* metrics_net.c */
 metric_fn metric_sq_full, metric_io_errors, metric_connections, metric_connections_total, metric_connections_refused,
-	metric_connections_slow, metric_requests, metric_request_errors, metric_request_duration, metric_bytes,
+	metric_connections_crowded, metric_connections_slow, metric_logins, metric_requests, metric_request_errors, metric_request_duration, metric_bytes,
 	metric_pushes, metric_pushes_dropped;
 
 /* metrics_process.c */

@@ -37,11 +37,38 @@ void metric_dead_letters(struct scrape *m)
 
 	for (uint32_t i = 0; i < s->worker_count; i++)
 		for (uint32_t t = 0; t < s->type_count; t++)
-			aside += load_relaxed(&s->workers[i].mine.port.types[t].quarantined);
+			aside += load_relaxed(&s->workers[i].mine.port.types[t].quarantined) +
+				 load_relaxed(&s->workers[i].mine.port.types[t].set_aside);
 	label_add(&l, "reason", "quarantined");
 	metric_number(m, l.text, m->db.dead);
 	label_add(&other, "reason", "undeliverable");
 	metric_number(m, other.text, all > aside ? all - aside : 0);
+}
+
+void metric_late(struct scrape *m)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < m->box->sched.worker_count; i++)
+		n += load_relaxed(&m->box->sched.workers[i].shown.late);
+	metric_number(m, "", n);
+}
+
+/* Of a box that logs by noh's own logger. */
+void metric_log_lines(struct scrape *m)
+{
+	static const char *const results[] = { "written", "left_out", "lost" };
+	noh_logger_stats stats;
+
+	if (m->box->sched.log_line != noh_logger_write)
+		return;
+	noh_get_logger_stats(m->box->sched.log_user, &stats);
+	for (int i = 0; i < 3; i++) {
+		struct labels l = { .len = 0 };
+
+		label_add(&l, "result", results[i]);
+		metric_number(m, l.text, i == 0 ? stats.written : i == 1 ? stats.left_out : stats.lost);
+	}
 }
 
 void metric_late_answers(struct scrape *m)

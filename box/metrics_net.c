@@ -33,10 +33,17 @@ void metric_connections(struct scrape *m)
 
 void metric_connections_total(struct scrape *m) { put(m, m->net.accepted); }
 void metric_connections_refused(struct scrape *m) { put(m, m->net.refused); }
+void metric_connections_crowded(struct scrape *m) { put(m, m->net.refused_address); }
 void metric_connections_slow(struct scrape *m) { put(m, m->net.closed_slow); }
 void metric_request_errors(struct scrape *m) { put(m, m->net.errors); }
 void metric_pushes(struct scrape *m) { put(m, m->net.pushed); }
 void metric_pushes_dropped(struct scrape *m) { put(m, m->net.pushes_dropped); }
+
+void metric_logins(struct scrape *m)
+{
+	put_as(m, "result", "failed", m->net.logins_failed);
+	put_as(m, "result", "held", m->net.logins_held);
+}
 
 void metric_bytes(struct scrape *m)
 {

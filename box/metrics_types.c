@@ -107,7 +107,7 @@ void metric_deactivations(struct scrape *m)
 {
 	static const char *const reasons[GONE_REASONS] = {
 		[GONE_IDLE] = "idle", [GONE_MEMORY] = "memory", [GONE_ASKED] = "asked", [GONE_FORCED] = "forced",
-		[GONE_SELF] = "self", [GONE_ERASED] = "erased", [GONE_STOP] = "stop" };
+		[GONE_SELF] = "self", [GONE_ERASED] = "erased", [GONE_STOP] = "stop", [GONE_FAILED] = "failed" };
 
 	for (uint32_t g = 0; g < m->groups; g++) {
 		struct labels l = labels_of(m, g);
@@ -163,7 +163,7 @@ void metric_dropped(struct scrape *m)
 		put_with(m, &l, "reason", "coalesced", SUM(m, g, coalesced));
 		put_with(m, &l, "reason", "forced", SUM(m, g, dropped_forced));
 		put_with(m, &l, "reason", "stop", SUM(m, g, dropped_stop));
-		put_with(m, &l, "reason", "quarantined", SUM(m, g, quarantined));
+		put_with(m, &l, "reason", "quarantined", SUM(m, g, quarantined) + SUM(m, g, dropped_unwell));
 		put_with(m, &l, "reason", "rate", SUM(m, g, refused_rate));
 	}
 	label_add(&nobody, "type", "");          /* what the sender called it is never a label */
@@ -174,7 +174,7 @@ void metric_dropped(struct scrape *m)
 static uint64_t depth(struct scrape *m, uint32_t g)
 {
 	uint64_t ended = SUM(m, g, handled) + SUM(m, g, failed) + SUM(m, g, coalesced) + SUM(m, g, dropped_oldest) +
-			 SUM(m, g, dropped_forced) + SUM(m, g, dropped_stop);
+			 SUM(m, g, dropped_forced) + SUM(m, g, dropped_stop) + SUM(m, g, dropped_unwell);
 
 	return less(SUM(m, g, accepted), ended);
 }
@@ -261,10 +261,32 @@ void metric_batch(struct scrape *m) { each_histogram(m, offsetof(struct meter, b
 
 /* ── what goes wrong ── */
 
-static uint64_t broken(struct scrape *m, uint32_t g) { return SUM(m, g, broken); }
+static uint64_t broken(struct scrape *m, uint32_t g) { return SUM(m, g, broken) + SUM(m, g, restarts); }
 void metric_restarts(struct scrape *m) { each_group(m, broken); }
 
-static uint64_t quarantined(struct scrape *m, uint32_t g) { return SUM(m, g, quarantined); }
+static uint64_t unwell(struct scrape *m, uint32_t g, uint32_t how)
+{
+	uint64_t n = sum_of(m, g, offsetof(struct type_counts, unwell) + how * sizeof(atomic_u64));
+
+	return n > INT64_MAX ? 0 : n;            /* ports are not read at one instant */
+}
+
+void metric_unwell(struct scrape *m)
+{
+	static const char *const names[] = { "down", "degraded", "stopped", "quarantined" };
+
+	for (uint32_t g = 0; g < m->groups; g++) {
+		struct labels l = labels_of(m, g);
+
+		for (uint32_t i = 0; i < 4; i++)
+			put_with(m, &l, "health", names[i], unwell(m, g, i));
+	}
+}
+
+static uint64_t set_aside(struct scrape *m, uint32_t g) { return SUM(m, g, set_aside); }
+void metric_set_aside(struct scrape *m) { each_group(m, set_aside); }
+
+static uint64_t quarantined(struct scrape *m, uint32_t g) { return SUM(m, g, quarantined) + unwell(m, g, 3); }
 void metric_quarantined(struct scrape *m) { each_group(m, quarantined); }
 
 static uint64_t degraded(struct scrape *m, uint32_t g)
@@ -275,7 +297,7 @@ static uint64_t degraded(struct scrape *m, uint32_t g)
 	members(m, g, &first, &end);
 	for (uint32_t t = first; t < end; t++)
 		some |= m->box->sched.types[t]->refused != 0;
-	return some;
+	return some + unwell(m, g, 1);
 }
 void metric_degraded(struct scrape *m) { each_group(m, degraded); }
 

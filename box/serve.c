@@ -521,12 +521,22 @@ void box_net_start(noh_box *box)
 	s->net = (struct sched_net){ box, on_open, on_read, on_write, on_submit, on_ready, on_pending, on_wait,
 				     on_idle, answer, on_publish };
 	box_errands_start(box);
+	add_seq_cst(&box->events.listeners, 1);
+	feeds_start(box->server);
+}
+
+/* As long as there are workers: they are told. */
+void box_feeds_stop(noh_box *box)
+{
+	if (box->server)
+		feeds_stop(box->server);
 }
 
 void box_net_stop(noh_box *box)
 {
 	if (!box->server)
 		return;
+	box_feeds_stop(box);
 	server_stop(box->server);
 	sched_wake_all(&box->sched);
 }

@@ -147,7 +147,13 @@ int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *out)
 		.coalesced = TYPE_SUM(s, t->index, coalesced),
 		.activations = TYPE_SUM(s, t->index, activations),
 		.deactivations = TYPE_SUM(s, t->index, deactivations),
-		.restarts = TYPE_SUM(s, t->index, broken),
+		.restarts = TYPE_SUM(s, t->index, broken) + TYPE_SUM(s, t->index, restarts),
+		.set_aside = TYPE_SUM(s, t->index, set_aside),
+		.dropped_unwell = TYPE_SUM(s, t->index, dropped_unwell),
+		.down = TYPE_SUM(s, t->index, unwell[0]),
+		.degraded = TYPE_SUM(s, t->index, unwell[1]),
+		.stopped = TYPE_SUM(s, t->index, unwell[2]),
+		.unwell = TYPE_SUM(s, t->index, unwell[3]),
 		.quarantined = TYPE_SUM(s, t->index, quarantined),
 		.refused_rate = TYPE_SUM(s, t->index, refused_rate),
 		.waiting_turn = load_relaxed(&t->limit.places.waiting) };
@@ -156,7 +162,8 @@ int noh_get_type_stats(noh_box *box, const char *type, noh_type_stats *out)
 	out->resting = out->rests > ended ? out->rests - ended : 0;
 	for (uint32_t r = 0; r < REPLAYS; r++)
 		out->replays += sum_types(s, t->index, offsetof(struct type_counts, replays) + r * sizeof(atomic_u64));
-	ended = out->handled + out->failed + out->coalesced + out->dropped_oldest + out->dropped_forced + out->dropped_stop;
+	ended = out->handled + out->failed + out->coalesced + out->dropped_oldest + out->dropped_forced + out->dropped_stop +
+		out->dropped_unwell;
 	out->waiting = out->accepted > ended ? out->accepted - ended : 0;
 	return NOH_OK;
 }

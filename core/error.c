@@ -59,6 +59,8 @@ const char *noh_strerror(int code)
 	case NOH_EIDEM: return "idempotency key reused";
 	case NOH_EPOISON: return "message set aside";
 	case NOH_ERATE: return "over its rate";
+	case NOH_EQUARANTINED: return "actor is quarantined";
+	case NOH_EDEGRADED: return "actor is degraded";
 	case NOH_ETOOOLD: return "events are gone";
 	}
 	return code < 0 ? "the actor's own error" : "unknown result";

@@ -13,6 +13,7 @@
 #endif
 
 #define HUGE_PAGE ((size_t)2 << 20)
+#define LARGE (2 * HUGE_PAGE)
 #define STRING_OF(x) #x
 #define STRING(x) STRING_OF(x)
 
@@ -126,4 +127,39 @@ void mem_unreserve(void *p, size_t bytes)
 {
 	if (p)
 		munmap(p, bytes);
+}
+
+static size_t huge_pages(size_t bytes)
+{
+	return (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+}
+
+static bool is_large(size_t bytes)
+{
+#ifdef NOH_SANITIZED
+	(void)bytes;
+	return false;                    /* every block with its own borders */
+#else
+	return bytes >= LARGE && bytes <= SIZE_MAX / 2;
+#endif
+}
+
+void *mem_large(size_t bytes)
+{
+	void *p;
+
+	if (!is_large(bytes))
+		return mem_alloc(bytes);
+	p = mem_reserve(huge_pages(bytes));
+	if (p)
+		(void)madvise(p, huge_pages(bytes), MADV_HUGEPAGE);
+	return p;
+}
+
+void mem_large_free(void *p, size_t bytes)
+{
+	if (is_large(bytes))
+		mem_unreserve(p, huge_pages(bytes));
+	else
+		mem_free(p, bytes);
 }

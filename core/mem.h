@@ -20,6 +20,11 @@ void  mem_free(void *p, size_t bytes);          /* bytes as given to alloc; NULL
 void *mem_reserve(size_t bytes);
 void  mem_unreserve(void *p, size_t bytes);
 
+/* For much that is touched all over and freed as a whole: huge pages where the system gives them, which are the
+ * system's again at once. What is little comes from mem_alloc. */
+void *mem_large(size_t bytes);
+void  mem_large_free(void *p, size_t bytes);
+
 const char *mem_name(void);                     /* whose allocator it is */
 
 /* Give what was freed back to the system now, not some seconds later. Takes a while: not for workers. */

@@ -5,7 +5,7 @@
  * again and again is set aside instead of being run once more.
  *
  * Owns     nothing.   Threads  a note is its worker's; the list of crashes is read by all workers, and
- *          only `times` of an entry changes.
+ *          only `times` and `blamed` of an entry change.
  */
 #ifndef NOH_CORE_NOTE_H
 #define NOH_CORE_NOTE_H
@@ -33,6 +33,7 @@ struct crash {
 	uint64_t   hash, print;
 	atomic_u32 times;            /* 0: over                                                  */
 	uint32_t   kind;
+	atomic_u32 blamed;           /* its actor knows that the last of them was its failure (supervise.h) */
 };
 
 struct crash_list {

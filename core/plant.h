@@ -29,6 +29,10 @@ enum plant {
 	PLANT_ENTRIES_LEFT,          /* erasing an actor leaves its entries in the image              */
 	PLANT_STEP_SPLIT,            /* a step's records are split over two frames                   */
 	PLANT_EVENT_STAYS,           /* a turn that is undone has told its events all the same        */
+	PLANT_BACKOFF_UNCAPPED,      /* a back-off grows beyond its cap                              */
+	PLANT_RESTART_LOSES,         /* a restart loses what waits in the mailbox                    */
+	PLANT_ESCALATION_LOOP,       /* escalation goes on in a circle of parents                    */
+	PLANT_STOP_ORDER,            /* a tree stops from its root, in the order spawned             */
 	PLANT_LATE_LOST,             /* what a turn sent is given up if there is no memory to deliver it  */
 	PLANT_LATE_OVERTAKEN,        /* the sender goes on before that is delivered                   */
 	PLANTS

@@ -96,6 +96,7 @@ static size_t smallest_data(uint16_t kind)
 	case PART_HINT:     return 8;
 	case PART_UNDEAD:   return sizeof(struct part_undead);
 	case PART_EVENT:    return sizeof(struct part_event);
+	case PART_VITALS:   return sizeof(struct part_vitals);
 	default:            return 0;
 	}
 }
@@ -105,6 +106,7 @@ bool part_data_fits(uint16_t kind, const void *data, size_t len)
 {
 	struct part_emitted e;
 	struct part_dead d;
+	struct part_vitals v;
 
 	if (len < smallest_data(kind))
 		return false;
@@ -119,6 +121,9 @@ bool part_data_fits(uint16_t kind, const void *data, size_t len)
 		return len % sizeof(struct part_timer) == 0;
 	case PART_EVENT:
 		return event_open(data, len, NULL);
+	case PART_VITALS:
+		memcpy(&v, data, sizeof v);
+		return v.health <= VITALS_HEALTH_MAX && sizeof v + v.parent_len + v.reason_len + v.error_len == len;
 	default:
 		return true;
 	}
@@ -133,6 +138,7 @@ static bool key_fits(const struct part *p)
 	case PART_HINT:
 	case PART_UNDEAD:
 	case PART_EVENT:
+	case PART_VITALS:
 		return p->key_len == 0;
 	default:
 		return p->key_len >= 1 && p->key_len <= 255;

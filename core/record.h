@@ -19,6 +19,7 @@
  * PART_HINT     -            8 bytes, in images that stay in memory only: a wheel has a hint for then
  * PART_UNDEAD   -            struct part_undead: a message set aside that is no longer: sent again, or forgotten
  * PART_EVENT    -            struct part_event and its texts (event.h); the record has RECORD_EVENTS
+ * PART_VITALS   -            struct part_vitals, then its three texts: how the actor is, and whose child
  *
  * Owns     nothing.   Threads  any.
  * Never    reads past what it was given: record_next and part_next check every length, so bytes from
@@ -35,6 +36,7 @@ enum part_kind {
 	PART_STATE = 1, PART_TIMERS, PART_PUT, PART_DELETE, PART_CONSUMED, PART_EMITTED, PART_IDEM,
 	PART_DEAD, PART_HINT, PART_UNDEAD,
 	PART_EVENT,
+	PART_VITALS = 12,
 	PART_KINDS
 };
 
@@ -95,6 +97,20 @@ struct part_event {
 	uint32_t len;           /* of the data behind the texts                               */
 };
 enum { EVENT_BY_BOX = 1 };
+
+struct part_vitals {            /* then the parent's address, the reason, the error: one after the other */
+	uint64_t failed_ms, window_ms, until_ms;         /* wall-clock time                   */
+	uint64_t desired, observed;
+	uint64_t order;         /* which child of its parent it is                            */
+	uint64_t spawned;       /* how many children it has spawned                           */
+	uint32_t children;      /* how many it has                                            */
+	uint32_t restarts, in_window, streak;
+	uint8_t  health;        /* noh_health                                                 */
+	uint8_t  parent_len, reason_len, error_len;
+	uint32_t flags;         /* VITALS_...                                                 */
+};
+#define VITALS_HEALTH_MAX 5     /* NOH_AWAITING */
+enum { VITALS_WHOLE_TYPE = 1 }; /* quarantined with all of its type                        */
 
 struct part {                   /* as walked: pointers into the bytes */
 	uint16_t    kind, key_len;

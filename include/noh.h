@@ -15,7 +15,8 @@
  *	noh_stop(box, 5000);
  *	noh_close(box);
  *
- * Beside it   noh_actors.h: counters, inventory; noh_json.h: JSON for hooks
+ * Beside it   noh_actors.h: counters, inventory; noh_json.h: JSON for hooks; noh_reconcile.h: actors that keep
+ *             a thing as it should be
  * Contents    1 results and errors    2 the box      3 actor types    4 from any thread
  *             5 inside a turn         6 numbers      7 a data directory, from outside
  *             8 the network           9 a log
@@ -81,6 +82,8 @@ enum {
 	NOH_EVERSION = -22,    /* stored by another version, and no migration leads here         */
 	NOH_EIDEM = -23,       /* the idempotency key was used with another message              */
 	NOH_EPOISON = -24,     /* the message crashed the box again and again; it was set aside  */
+	NOH_EQUARANTINED = -25,/* the actor (or its type) failed too often: noh_resume, or a higher revision */
+	NOH_EDEGRADED = -26,   /* the actor failed too often: it is tried again later, or was stopped */
 	NOH_ETOOOLD = -27,     /* events after this cursor are gone; the sentence names the oldest one there is */
 	NOH_ERATE = -28        /* over the limits of its type; nothing was sent, try again later */
 };
@@ -330,6 +333,54 @@ typedef struct noh_json_reply {
 	size_t      json_len;          /* to be set                                              */
 } noh_json_reply;
 
+/* Supervision: what happens when actors of a type fail. A type without it (NULL) has none: a failed turn is undone and
+ * answered, and the actor goes on with its next message.
+ *
+ * A failure is: a hook that returns an error (noh_fail), a turn that took longer than its deadline (noticed at its end), a
+ * turn in which the process ended. (Not: noh_refuse, a full disk, a step over several actors: these are answered.) The
+ * turn is undone, its message stays in front, and the actor is down until its back-off is over: what others send waits in
+ * its mailbox meanwhile. Then it is restarted: on_activate runs with the state as last committed, and the message comes
+ * again; after `retries` of them it is set aside as a dead letter, its caller is told so as of any
+ * failure, and the actor goes on.
+ * The back-off is uniform in [0, min(cap_ms, base_ms * factor^n)], n: failures before this one without within_ms of
+ * quiet in between.
+ *
+ * A failure beyond `restarts` in within_ms is too many; then `then` of its supervisor says what becomes of it, or, if it
+ * has no parent that is supervised, its own:
+ *     NOH_THEN_ESCALATE         the parent fails: it is restarted (or fails too often itself), and then its children, in
+ *                               the order spawned. Without a parent: as NOH_THEN_DEGRADE
+ *     NOH_THEN_DEGRADE          degraded: all messages are refused (NOH_EDEGRADED) for cap_ms, then it is tried again
+ *     NOH_THEN_STOP             stopped: refused (NOH_EDEGRADED) until noh_resume
+ *     NOH_THEN_QUARANTINE       refused (NOH_EQUARANTINED) until noh_resume
+ *     NOH_THEN_QUARANTINE_TYPE  the same with all actors of its type
+ *     NOH_THEN_AWAIT            refused (NOH_EQUARANTINED) until noh_resume, or until a message of a NOH_KIND_COALESCE kind
+ *                               comes whose revision is above the desired one (noh_set_revision)
+ * A message that is refused and was sent by a durable actor to a durable one is set aside as a dead letter.
+ *
+ * strategy is about its children: NOH_ONE_FOR_ONE restarts the one that failed. With NOH_ONE_FOR_ALL all of them are down,
+ * with NOH_REST_FOR_ONE those spawned after it, until its back-off is over; then they are restarted in the order spawned.
+ * (Children of types without supervision are not.)
+ *
+ * restart is about itself. NOH_PERMANENT: always; also if it stops by itself (noh_stop_self), after base_ms.
+ * NOH_TRANSIENT: after failures. NOH_TEMPORARY: not at all: its message is set aside, what waits fails (NOH_EFAILED), it
+ * goes back to storage, and the next message wakes it. */
+enum { NOH_ONE_FOR_ONE, NOH_ONE_FOR_ALL, NOH_REST_FOR_ONE };
+enum { NOH_PERMANENT, NOH_TRANSIENT, NOH_TEMPORARY };
+enum { NOH_THEN_ESCALATE, NOH_THEN_DEGRADE, NOH_THEN_STOP, NOH_THEN_QUARANTINE, NOH_THEN_QUARANTINE_TYPE, NOH_THEN_AWAIT };
+typedef struct noh_supervision {
+	int      strategy;                 /* NOH_ONE_FOR_ONE ...                                */
+	int      restart;                  /* NOH_PERMANENT ...                                  */
+	int      then;                     /* NOH_THEN_...                                       */
+	uint32_t base_ms;                  /* 0: 100                                             */
+	uint32_t factor;                   /* 0: 2; at most 100                                  */
+	uint32_t cap_ms;                   /* 0: 30 000                                          */
+	uint32_t restarts;                 /* 0: 5; NOH_NEVER: there are never too many          */
+	uint32_t within_ms;                /* 0: 60 000                                          */
+	uint32_t retries;                  /* of a message; 0: 3; NOH_NEVER: it is set aside at once */
+	uint32_t turn_deadline_ms;         /* 0: none                                            */
+	uint32_t stop_ms;                  /* to stop, in noh_stop_tree; then by force; 0: 5000  */
+} noh_supervision;
+
 /* A turn is a transaction: what a hook changes (state, key-value part), sends, schedules and
  * answers takes effect when it returns NOH_OK, all together, and not at all when it returns
  * anything below zero. Then whoever waits for the answer gets NOH_EFAILED (or the returned
@@ -372,6 +423,7 @@ typedef struct noh_type {
 	int           (*to_json)(void *user, noh_json_reply *reply);
 
 	noh_limits      limits;            /* of messages and turns                              */
+	const noh_supervision *supervision;   /* copied; NULL: none                              */
 } noh_type;
 
 /* Before noh_start. Returns NOH_OK, NOH_EEXISTS, NOH_EINVAL, NOH_ENOMEM, NOH_ESTOPPED. */
@@ -672,7 +724,7 @@ typedef int noh_event_fn(void *user, const noh_event *event);
  * looks at some ten thousand events at most, whether they fit or not. *cursor is moved behind what was looked at.
  * NOH_OK: there may be more; NOH_END: this was all there is now (noh_events_wait). NOH_ETOOOLD: those behind the cursor
  * are gone already: nothing was told; begin with the one the sentence names, or with 0, and know that some are missing.
- * NOH_EINVAL: a cursor above the newest event (of another directory?). NOH_ENOMEM, NOH_ECORRUPT, NOH_ESTOPPED.
+ * NOH_EINVAL: a cursor above the newest event (of another directory?). NOH_ENOMEM, NOH_ECORRUPT, NOH_EDISK.
  * Does not block, but reads memory the image is mapped to. Threads: any. */
 NOH_API int noh_events_read(noh_box *box, uint64_t *cursor, const noh_events_filter *filter, uint32_t limit,
 			    noh_event_fn *each, void *user);
@@ -692,6 +744,62 @@ NOH_API int noh_set_events(noh_box *box, uint64_t events_bytes, uint64_t events_
 
 /* Tell that a setting has changed, as an event of the box: what, from which value to which. */
 NOH_API int noh_tell_config(noh_box *box, const char *what, const char *from, const char *to);
+
+/* ── supervision: how actors are, who belongs to whom ── */
+
+typedef enum { NOH_HEALTHY, NOH_DOWN, NOH_DEGRADED, NOH_STOPPED, NOH_QUARANTINED, NOH_AWAITING } noh_health;
+NOH_API const char *noh_health_name(noh_health health);          /* "healthy", "down" ...                */
+
+/* Of any actor, active or stored; kept as long as its state is. Nothing is known of an actor that never failed, was never
+ * spawned and never set a revision: then all of it is zero, and it is healthy. */
+#define NOH_REASON_MAX 200
+typedef struct noh_vitals {
+	noh_health health;
+	noh_life   life;
+	uint64_t   restarts;                 /* after failures, ever                              */
+	uint64_t   failed_ms;                /* the last failure: wall clock; 0: none             */
+	uint64_t   until_ms;                 /* down, degraded: it is tried again then; wall clock */
+	uint64_t   desired, observed;        /* noh_set_revision                                  */
+	uint64_t   order;                    /* which child of its parent it is: 1, 2 ...         */
+	uint32_t   children;                 /* it has                                            */
+	char       reason[NOH_REASON_MAX + 1];   /* of the last failure                           */
+	char       error[NOH_REASON_MAX + 1];    /* noh_set_error                                 */
+	char       parent[256];              /* address; "": none                                 */
+} noh_vitals;
+
+/* Never activates anybody, and waits for no actor. NOH_OK, NOH_EADDRESS, NOH_ENOTYPE, NOH_ESTOPPED. */
+NOH_API int noh_get_vitals(noh_box *box, const char *address, noh_vitals *vitals);
+
+/* The living tree: actors that are in memory, or are not healthy, and have a parent or children; depth first, children in
+ * the order spawned. root: from there (NOH_ENOACTOR: it is not in the tree); NULL: from all that have no parent in it. Ends when
+ * each() returns anything but 0. It is a picture of one instant, made before each() is called first. */
+typedef struct noh_tree_node {
+	const char       *address;
+	unsigned          depth;             /* the root: 0                                       */
+	bool              last;              /* of its parent's children, or of the roots         */
+	const noh_vitals *vitals;
+} noh_tree_node;
+typedef int noh_tree_fn(void *user, const noh_tree_node *node);
+NOH_API int noh_tree(noh_box *box, const char *root, noh_tree_fn *each, void *user);
+
+/* Stop an actor and all below it: children first, the last spawned first of all, one after the other. Each has its type's
+ * stop_ms to finish what waits (5000 without supervision), then it is stopped by force (as noh_deactivate does). Whoever
+ * is not active is passed over. Blocks at most timeout_ms: NOH_ETIMEOUT, and it goes on by itself. noh_stop does this first with
+ * every tree there is. */
+NOH_API int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms);
+
+/* The same without waiting, also from inside a turn (it begins at once, whatever becomes of the turn). done (or NULL) is
+ * called as in noh_call_then, once all have stopped; without answer. */
+NOH_API int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *user);
+
+/* Let an actor that is not healthy begin anew; "type" instead of an address: all of that type that are. On disk when it
+ * returns. NOH_OK; NOH_END: there was nothing to resume; NOH_ETIMEOUT. Blocks. */
+NOH_API int noh_resume(noh_box *box, const char *address_or_type, uint32_t timeout_ms);
+
+/* Actors that are degraded, stopped, quarantined or awaiting a revision, of one type or (NULL) of all; in no order. Ends when each()
+ * returns anything but 0. Blocks for what is stored: at most timeout_ms (then it tells what is there, and is NOH_ETIMEOUT). */
+typedef int noh_quarantine_fn(void *user, const char *address, const noh_vitals *vitals);
+NOH_API int noh_quarantine_list(noh_box *box, const char *type, uint32_t timeout_ms, noh_quarantine_fn *each, void *user);
 
 /* ── 5 inside a turn ─────────────────────────────────────────────────────────────────────────*/
 NOH_API noh_box    *noh_turn_box(noh_turn *turn);
@@ -770,10 +878,40 @@ NOH_API int noh_unsubscribe(noh_turn *turn, const char *channel);
 /* The channel a message was published on; NULL: it was sent (so are those of the personal channel). */
 NOH_API const char *noh_channel(noh_turn *turn, const noh_msg *msg);
 
-/* Activate a child: an actor whose parent is this one (noh_parent; { 0 }: none, or it has been in
- * storage since). */
+/* Activate a child: an actor whose parent is this one. Its place among the children is kept with this turn; a child that
+ * is one already keeps its place, so on_activate may spawn all of them each time. A child has one parent: the last
+ * that spawned it. NOH_EINVAL: of itself, or of its own parent.
+ * noh_parent: a reference; { 0 }: it has none, or that one is not in memory. noh_parent_address: "": it has none. */
 NOH_API int noh_spawn(noh_turn *turn, const char *address, noh_actor *child);
 NOH_API noh_actor noh_parent(noh_turn *turn);
+NOH_API const char *noh_parent_address(noh_turn *turn);
+
+/* The children of this actor, in the order spawned; and: it is none of them any more (it goes on; NOH_END: it was none). */
+typedef void noh_child_fn(void *user, const char *address);
+NOH_API int noh_children(noh_turn *turn, noh_child_fn *each, void *user);
+NOH_API int noh_disown(noh_turn *turn, const char *address);
+
+/* What an actor says about itself, with its turn, for noh_get_vitals: the revision it has been told to have and the one it
+ * has; the error of its last try to get there (NULL: none; cut to NOH_REASON_MAX). */
+NOH_API int noh_set_revision(noh_turn *turn, uint64_t desired, uint64_t observed);
+NOH_API int noh_set_error(noh_turn *turn, const char *text);
+NOH_API int noh_get_own_vitals(noh_turn *turn, noh_vitals *vitals);
+
+/* Be told, by a message of this kind with a struct noh_gone, whenever that actor fails, is given up, is resumed, or stops (by itself or
+ * because somebody wants it; not: goes to storage because it is idle or memory is short); at once if it is down or worse
+ * already. From the end of this turn, until noh_unwatch or until this actor goes to storage (so: do it in on_activate). Such a
+ * message is not recorded. At most 1024 watchers an actor (NOH_FULL). NOH_EINVAL: itself, or inside a step. */
+typedef struct noh_gone {
+	int32_t  status;                     /* why: its failure's code; NOH_OK: it has stopped, or was resumed */
+	int32_t  health;                     /* since then: noh_health                            */
+	uint32_t stopped;                    /* 1: it is not active any more                      */
+	uint32_t restarts;
+	char     address[256];
+	char     reason[NOH_REASON_MAX + 1];
+	char     pad[7];
+} noh_gone;
+NOH_API int noh_watch(noh_turn *turn, const char *address, uint32_t kind);
+NOH_API int noh_unwatch(noh_turn *turn, const char *address);
 
 /* Go back to storage after this turn: waiting messages are handled first. */
 NOH_API int noh_stop_self(noh_turn *turn);
@@ -882,13 +1020,17 @@ typedef struct noh_type_stats {
 	bool     counting;            /* a crash's tail is not counted yet: existing
 					 is about so; seconds, in the background     */
 	uint64_t waiting;             /* messages in mailboxes, and in turns         */
-	uint64_t restarts;            /* activations that failed                     */
+	uint64_t restarts;            /* activations that failed, and restarts of supervised actors */
 	uint64_t quarantined;         /* messages set aside (NOH_EPOISON)            */
 	uint64_t replays;             /* idempotent calls answered without an effect */
 	uint64_t refused_rate;        /* sends that were NOH_ERATE                   */
 	uint64_t rests;               /* of actors, until a token came: how often    */
 	uint64_t resting;             /* actors that do now                          */
 	uint64_t waiting_turn;        /* actors that wait for one of the type's turns */
+	uint64_t set_aside;           /* messages that failed too often: dead letters, too */
+	uint64_t dropped_unwell;      /* refused: the actor was degraded, stopped, quarantined ... */
+	uint64_t down, degraded, stopped, unwell;   /* actors now, as far as they were met since the start;
+					 unwell: quarantined, or awaiting a revision */
 } noh_type_stats;
 
 NOH_API int noh_get_stats(noh_box *box, noh_box_stats *stats);
@@ -1042,7 +1184,8 @@ enum {
 	NOH_PIECE_SENT,            /* tail: a message: to key, kind, value                     */
 	NOH_PIECE_KEY,             /* tail: an idempotency key: key, the answer: value         */
 	NOH_PIECE_DEAD,            /* tail: a message set aside: kind                          */
-	NOH_PIECE_EVENT            /* tail: an event it told: its kind is key, its data value  */
+	NOH_PIECE_EVENT,           /* tail: an event it told: its kind is key, its data value  */
+	NOH_PIECE_VITALS           /* how it is (noh_get_vitals), as it is stored: value       */
 };
 typedef struct noh_piece {
 	int         what;
@@ -1080,6 +1223,9 @@ typedef struct noh_listen_options {
 					     is made for its owner alone                            */
 	int         io;                   /* NOH_IO_AUTO: io_uring where it works, else epoll       */
 	uint32_t    max_connections;      /* 0: 10 000                                              */
+	uint32_t    max_address_connections;   /* of one IP address (of IPv6: of its first 64 bits); 0: no limit */
+	uint32_t    auth_failures;        /* failed logins from one address in a minute; as long as there are more, the
+					     next ones are not looked at; 0: 30                     */
 	uint32_t    max_args;             /* arguments of one command; 0: 65 536                    */
 	uint32_t    max_arg_bytes;        /* of one argument; 0: 1 MiB                              */
 	uint32_t    max_command_bytes;    /* of a whole command; 0: 16 MiB                          */
@@ -1154,6 +1300,9 @@ typedef struct noh_net_stats {
 	uint64_t commands, errors, bytes_in, bytes_out;
 	uint64_t pushed;                  /* messages of channels written to clients                */
 	uint64_t pushes_dropped;          /* not written: their worker was stuck, or no memory      */
+	uint64_t refused_address;         /* of refused: their address had too many connections     */
+	uint64_t logins_failed;           /* AUTH, HELLO, Bearer                                    */
+	uint64_t logins_held;             /* not looked at: too many from their address had failed  */
 } noh_net_stats;
 NOH_API int noh_get_net_stats(noh_box *box, noh_net_stats *stats);
 

@@ -34,6 +34,8 @@ struct place {
 #define RING_LIFE (UINT64_C(1) << 31)
 #endif
 
+#define RUN_MOST 256u                   /* messages that go in together */
+
 static inline void locate(const struct rings *rs, uint32_t id, uint64_t tail, struct place *p)
 {
 	struct ring *r = ring_at(rs, id);
@@ -46,47 +48,89 @@ static inline void locate(const struct rings *rs, uint32_t id, uint64_t tail, st
 	p->age = age;
 }
 
-/* Set up ring id for a mailbox whose tail is `tail`, with msg in its first slot. */
-static bool prepare(const struct rings *rs, uint32_t id, uint32_t prev, uint64_t tail,
-		    const struct msg *msg)
-{
-	struct ring *r = ring_at(rs, id);
-	struct place p;
+/* A walk along the slots of a ring: where it is, and what val says there when the slot is free. */
+struct walk { struct slot *slot, *first, *end; uint64_t free_val; };
 
-	store_relaxed(&r->start, tail);
-	store_relaxed(&r->base, load_relaxed(&r->next));
-	store_relaxed(&r->prev, prev);
-	locate(rs, id, tail, &p);
-	if (load_acquire(&p.slot->val) != p.free_val)   /* a late dropper still reads it */
-		return false;
-	p.slot->msg = *msg;
-	store_relaxed(&p.slot->val, p.free_val + 1);                               /* C */
-	return true;
+static inline struct walk walk_from(struct ring *r, uint32_t class_no, uint64_t pos)
+{
+	uint32_t log2 = ring_slots_log2(class_no);
+	uint64_t slots = UINT64_C(1) << log2;
+
+	return (struct walk){ r->slots + (pos & (slots - 1)), r->slots, r->slots + slots, (pos >> log2) * 2 };
 }
 
-static void unprepare(const struct rings *rs, uint32_t id, uint64_t tail)
+static inline void walk_on(struct walk *at)
 {
-	struct place p;
+	if (__builtin_expect(++at->slot == at->end, 0)) {
+		at->slot = at->first;
+		at->free_val += 2;
+	}
+}
 
-	locate(rs, id, tail, &p);
-	store_relaxed(&p.slot->val, p.free_val);
+/* Slots that are not free any more, though nobody has seen them: n of them. */
+static void unprepare(struct walk at, uint32_t n)
+{
+	for (; n; n--, walk_on(&at))
+		store_relaxed(&at.slot->val, at.free_val);
+}
+
+/* Set up ring id for a mailbox whose tail is `tail`, with msgs in its first slots. */
+static bool prepare(const struct rings *rs, uint32_t id, uint32_t prev, uint64_t tail,
+		    const struct msg *const *msgs, uint32_t n)
+{
+	struct ring *r = ring_at(rs, id);
+	uint64_t     base = load_relaxed(&r->next);
+	struct walk  first = walk_from(r, ring_class(id), base), at = first;
+
+	store_relaxed(&r->start, tail);
+	store_relaxed(&r->base, base);
+	store_relaxed(&r->prev, prev);
+	for (uint32_t i = 0; i < n; i++, walk_on(&at)) {
+		if (load_acquire(&at.slot->val) != at.free_val) {        /* a late dropper still reads it */
+			unprepare(first, i);
+			return false;
+		}
+		at.slot->msg = *msgs[i];
+		store_relaxed(&at.slot->val, at.free_val + 1);                     /* C */
+	}
+	return true;
 }
 
 /* A ring of class_no or above that is ready to write: one that a late dropper still reads goes
  * back to the end of the line. */
 static uint32_t take_prepared(const struct mailroom *room, uint32_t class_no, uint32_t prev,
-			      uint64_t tail, const struct msg *msg)
+			      uint64_t tail, const struct msg *const *msgs, uint32_t n)
 {
 	for (; class_no < RING_CLASSES; class_no++) {
 		uint32_t id = ring_take(room->rings, room->cache, class_no);
 
 		if (!id)
 			return 0;
-		if (prepare(room->rings, id, prev, tail, msg))
+		if (prepare(room->rings, id, prev, tail, msgs, n))
 			return id;
 		ring_give(room->rings, room->cache, id);
 	}
 	return 0;
+}
+
+/* No ring, or a full or old one: a fresh ring with the messages in it. MB_FULL: the word has changed,
+ * and is read again. */
+static enum mb_push bring(struct mailbox *m, const struct mailroom *room, uint64_t *word,
+			  uint32_t class_no, const struct msg *const *msgs, uint32_t n)
+{
+	uint64_t was = *word, tail = mb_tail(was);
+	uint32_t next = take_prepared(room, class_no, mb_ring(was), tail, msgs, n);
+	unsigned state = mb_state(was) == MB_IDLE ? MB_BUSY : mb_state(was);
+
+	if (!next)
+		return MB_NOMEM;
+	if (cas_acq_rel(&m->word, word, mb_word(state, next, tail + n) | (was & (MB_SYS | MB_WAIT)))) /* C */
+		return mb_state(was) == MB_IDLE ? MB_PUSHED_WAKE : MB_PUSHED;
+	struct ring *r = ring_at(room->rings, next);
+
+	unprepare(walk_from(r, ring_class(next), load_relaxed(&r->base)), n);
+	ring_give(room->rings, room->cache, next);
+	return MB_FULL;
 }
 
 enum mb_push mailbox_push(struct mailbox *m, const struct mailroom *room, uint32_t gen,
@@ -124,58 +168,65 @@ enum mb_push mailbox_push(struct mailbox *m, const struct mailroom *room, uint32
 			}
 			class_no = ring_class(ring) + (p.age < RING_LIFE);
 		}
-		/* No ring, or a full or old one: bring a fresh ring with the message in it. */
-		uint32_t next = take_prepared(room, class_no, ring, tail, msg);
+		enum mb_push brought = bring(m, room, &word, class_no, &msg, 1);
 
-		if (!next)
-			return MB_NOMEM;
-		unsigned state = mb_state(word) == MB_IDLE ? MB_BUSY : mb_state(word);
-		uint64_t to = mb_word(state, next, tail + 1) | (word & (MB_SYS | MB_WAIT));
-		uint64_t was = word;
-
-		if (cas_acq_rel(&m->word, &word, to))                              /* C */
-			return mb_state(was) == MB_IDLE ? MB_PUSHED_WAKE : MB_PUSHED;
-		unprepare(room->rings, next, tail);
-		ring_give(room->rings, room->cache, next);
+		if (brought != MB_FULL)
+			return brought;
 	}
 }
 
-/* All slots of the run are seen free before the one CAS that claims them; as the word did not change
- * in between, nobody else can have claimed any of them. */
+/* The ring of the word has k free slots from tail on, seen before the one CAS that claims them; as the word
+ * did not change in between, nobody else can have claimed any of them. 0: none, or the word has changed. */
+static uint32_t push_side_by_side(struct mailbox *m, const struct mailroom *room, uint64_t *word,
+				  const struct msg *const *msgs, uint32_t n)
+{
+	uint32_t     id = mb_ring(*word), k = 0;
+	struct ring *r = ring_at(room->rings, id);
+	uint64_t     age = (mb_tail(*word) - load_relaxed(&r->start)) & MB_TAIL_MASK;
+	struct walk  first = walk_from(r, ring_class(id), load_relaxed(&r->base) + age), at = first;
+
+	if (age >= RING_LIFE - n)
+		return 0;
+	for (; k < n && load_acquire(&at.slot->val) == at.free_val; k++)           /* G */
+		walk_on(&at);
+	uint64_t to = (*word & ~MB_TAIL_MASK) | ((*word + k) & MB_TAIL_MASK);
+
+	if (k == 0 || !cas_acq_rel(&m->word, word, to))                            /* B */
+		return 0;
+	at = first;
+	for (uint32_t i = 0; i < k; i++, walk_on(&at)) {
+		at.slot->msg = *msgs[i];
+		store_release(&at.slot->val, at.free_val + 1);                     /* D */
+	}
+	return k;
+}
+
 enum mb_push mailbox_push_run(struct mailbox *m, const struct mailroom *room, uint32_t gen,
-			      const struct msg *msgs, size_t stride, uint32_t *n)
+			      const struct msg *const *msgs, uint32_t *n)
 {
 	uint64_t word = load_acquire(&m->word);                                    /* A */
-	uint32_t id = mb_ring(word), k = 0;
+	uint32_t class_no = 0, most = *n < RUN_MOST ? *n : RUN_MOST, k;
 
-	if (*n > 1 && id && load_acquire(&m->gen) == gen) {
-		struct ring *r = ring_at(room->rings, id);
-		uint32_t     log2 = ring_slots_log2(ring_class(id));
-		uint64_t     mask = (UINT64_C(1) << log2) - 1;
-		uint64_t     age = (mb_tail(word) - load_relaxed(&r->start)) & MB_TAIL_MASK;
-		uint64_t     pos = load_relaxed(&r->base) + age;
-
-		if (age >= RING_LIFE - *n)
-			*n = 1;
-		while (k < *n &&
-		       load_acquire(&r->slots[(pos + k) & mask].val) == ((pos + k) >> log2) * 2) /* G */
-			k++;
-		uint64_t to = (word & ~MB_TAIL_MASK) | ((word + k) & MB_TAIL_MASK);
-
-		if (k > 1 && cas_acq_rel(&m->word, &word, to)) {                   /* B */
-			for (uint32_t i = 0; i < k; i++, pos++) {
-				struct slot *slot = &r->slots[pos & mask];
-
-				slot->msg = *(const struct msg *)(const void *)
-						    ((const char *)msgs + i * stride);
-				store_release(&slot->val, (pos >> log2) * 2 + 1);  /* D */
+	if (most > 1 && load_acquire(&m->gen) == gen && mb_state(word) != MB_DEAD) {
+		if (mb_ring(word)) {
+			k = push_side_by_side(m, room, &word, msgs, most);
+			if (k) {
+				*n = k;
+				return MB_PUSHED;
 			}
-			*n = k;
-			return MB_PUSHED;
+		} else {
+			while (class_no + 1 < RING_CLASSES && 1u << ring_slots_log2(class_no) < most)
+				class_no++;
+			enum mb_push brought = bring(m, room, &word, class_no, msgs, most);
+
+			if (brought == MB_PUSHED_WAKE || brought == MB_PUSHED) {
+				*n = most;
+				return brought;
+			}
 		}
 	}
 	*n = 1;
-	return mailbox_push(m, room, gen, UINT32_MAX, msgs);
+	return mailbox_push(m, room, gen, UINT32_MAX, msgs[0]);
 }
 
 /* The ring in the chain of `word` that holds position n, or 0. */
@@ -202,7 +253,7 @@ static void retire(const struct mailroom *room, uint32_t id, uint64_t n)
 	ring_give(room->rings, room->cache, id);
 }
 
-/* gen: what a sender checks, after each look at head. No value of a shared head comes back, not even
+/* slot NULL: only look. gen: what a sender checks, after each look at head. No value of a shared head comes back, not even
  * for the cell's next actor, so if his CAS succeeds it was the mailbox he meant. */
 static inline enum mb_take take(struct mailbox *m, const struct mailroom *room, bool shared,
 				const uint32_t *gen, struct slot **slot)
@@ -221,6 +272,8 @@ static inline enum mb_take take(struct mailbox *m, const struct mailroom *room, 
 			if (load_acquire(&p.slot->val) == p.free_val + 1) {        /* E */
 				uint64_t to = mb_word(0, ring, n + 1);
 
+				if (!slot)
+					return MB_TAKEN;
 				if (!shared)
 					store_release(&m->head, to);               /* H */
 				else if (!cas_acq_rel(&m->head, &head, to))        /* H */
@@ -260,18 +313,23 @@ enum mb_take mailbox_drop(struct mailbox *m, const struct mailroom *room, uint32
 
 void mailbox_cursor(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur)
 {
-	uint64_t head = load_relaxed(&m->head);
+	uint64_t     head = load_relaxed(&m->head);
+	struct ring *r = ring_at(room->rings, mb_ring(head));
+	struct walk  at = walk_from(r, ring_class(mb_ring(head)), load_relaxed(&r->base) +
+				    ((mb_tail(head) - load_relaxed(&r->start)) & MB_TAIL_MASK));
 
-	cur->id = mb_ring(head);
-	cur->ring = ring_at(room->rings, cur->id);
-	cur->log2 = ring_slots_log2(ring_class(cur->id));
-	cur->pos = load_relaxed(&cur->ring->base) +
-		   ((mb_tail(head) - load_relaxed(&cur->ring->start)) & MB_TAIL_MASK);
+	*cur = (struct mb_cursor){ .slot = at.slot, .first = at.first, .end = at.end, .full = at.free_val + 1,
+				   .id = mb_ring(head) };
 }
 
-void mailbox_release(struct slot *slot)
+enum mb_take mailbox_look(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur)
 {
-	store_release(&slot->val, load_relaxed(&slot->val) + 1);                   /* F */
+	enum mb_take got = take(m, room, false, NULL, NULL);
+
+	cur->id = 0;
+	if (got == MB_TAKEN)
+		mailbox_cursor(m, room, cur);
+	return got;
 }
 
 /* BUSY, all taken, head shared: let the ring go, stay BUSY. A sender may claim between any two lines:

@@ -51,7 +51,10 @@ static inline uint32_t mb_ring(uint64_t word)
 }
 static inline uint64_t mb_next(uint64_t word)     /* one more claimed */
 {
-	return (word & ~MB_TAIL_MASK) | ((word + 1) & MB_TAIL_MASK);
+	word++;
+	if (__builtin_expect(word << (64 - MB_TAIL_BITS) == 0, 0))
+		word -= UINT64_C(1) << MB_TAIL_BITS;     /* tail wraps round by itself */
+	return word;
 }
 static inline uint64_t mb_with_state(uint64_t word, unsigned state)
 {
@@ -93,11 +96,11 @@ enum mb_push { MB_PUSHED, MB_PUSHED_WAKE, MB_FULL, MB_GONE, MB_NOMEM };
 enum mb_push mailbox_push(struct mailbox *m, const struct mailroom *room, uint32_t gen,
 			  uint32_t capacity, const struct msg *msg);
 
-/* Up to *n messages of one sender, `stride` bytes apart, with one claim where they fit side by side;
- * *n is how many went in, at least one unless refused. No capacity: the caller has looked. Not for
- * mailboxes whose head is shared. */
+/* Up to *n messages of one sender with one claim, or with one ring that has room for them; *n is how
+ * many went in, at least one unless refused. No capacity: the caller has looked. Not for mailboxes whose
+ * head is shared. */
 enum mb_push mailbox_push_run(struct mailbox *m, const struct mailroom *room, uint32_t gen,
-			      const struct msg *msgs, size_t stride, uint32_t *n);
+			      const struct msg *const *msgs, uint32_t *n);
 
 /* IDLE with nothing waiting -> BUSY: the caller runs it at once (turn in place). */
 static inline bool mailbox_claim(struct mailbox *m, uint32_t gen)
@@ -116,27 +119,44 @@ enum mb_take { MB_TAKEN, MB_EMPTY, MB_UNPUBLISHED };
 /* Take the oldest message. It stays in its slot; mailbox_release gives the slot back. */
 enum mb_take mailbox_take(struct mailbox *m, const struct mailroom *room, bool shared,
 			  struct slot **slot);
-void mailbox_release(struct slot *slot);
+static inline void mailbox_release(struct slot *slot)
+{
+	store_release(&slot->val, load_relaxed(&slot->val) + 1);                   /* F */
+}
 
 /* The short way to the next message of the same ring, after mailbox_take without `shared`. A cursor
- * is good until the runner calls anything else that takes, idles or parks. False: ask mailbox_take. */
+ * is good until the runner calls anything else that takes, idles or parks. ready: false: ask mailbox_take; true:
+ * cur->slot has a message, and step takes it. */
 struct mb_cursor {
-	struct ring *ring;
-	uint64_t     pos;
-	uint32_t     id, log2;
+	struct slot *slot, *first, *end;
+	uint64_t     full;              /* val of a slot of this lap with a message in it */
+	uint32_t     id;
 };
 void mailbox_cursor(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur);
 
+/* A cursor to begin with; MB_TAKEN: it stands at a message, which is still to be taken. Not with `shared`. */
+enum mb_take mailbox_look(struct mailbox *m, const struct mailroom *room, struct mb_cursor *cur);
+
+static inline bool mailbox_ready(const struct mb_cursor *cur)
+{
+	return load_acquire(&cur->slot->val) == cur->full;                         /* E */
+}
+
+static inline void mailbox_step(struct mailbox *m, struct mb_cursor *cur)
+{
+	store_release(&m->head, mb_next(load_relaxed(&m->head)));                  /* H */
+	if (__builtin_expect(++cur->slot == cur->end, 0)) {
+		cur->slot = cur->first;
+		cur->full += 2;
+	}
+}
+
 static inline bool mailbox_take_next(struct mailbox *m, struct mb_cursor *cur, struct slot **slot)
 {
-	struct slot *s = &cur->ring->slots[cur->pos & ((UINT64_C(1) << cur->log2) - 1)];
-	uint64_t     head = load_relaxed(&m->head);
-
-	if (load_acquire(&s->val) != (cur->pos >> cur->log2) * 2 + 1)              /* E */
+	if (!mailbox_ready(cur))
 		return false;
-	store_release(&m->head, mb_next(head));                                    /* H */
-	cur->pos++;
-	*slot = s;
+	*slot = cur->slot;
+	mailbox_step(m, cur);
 	return true;
 }
 

@@ -91,6 +91,11 @@ typedef int errand_fn(noh_box *box, const void *args, uint32_t len, struct out *
 void call_errand(struct call *c, errand_fn *run, const void *args, uint32_t len, uint32_t timeout_ms, format_fn *format,
 		 struct tag tag);
 
+/* Events as they come: answered when there is one, or when the wish's time is up. The one part that `format` gets is a
+ * struct feed_answer and the events as RESP. */
+struct feed_wish;
+void call_events(struct call *c, const struct feed_wish *wish, format_fn *format, struct tag tag);
+
 /* "-MAILBOXFULL ..." and the like for status < 0 or NOH_FULL: the stable first words of CONVENTIONS. */
 void out_status(struct out *o, int status);
 

@@ -93,6 +93,9 @@ static bool check_account(const struct accounts *a, struct conn *c)
 	bool guarded = a && a->count;
 	int role = s->role;
 
+	if (c->feed)                                     /* the one request it will ever be */
+		return !guarded || (s->account ? find_account(a, s, &role) && role >= c->http.route->role
+					       : (c->flags & CONN_LOCAL) != 0);
 	if (c->flags & CONN_HTTP)                        /* each request says anew who asks, and is looked at then */
 		return !guarded || strcmp(s->user, "default") == 0 || has_name(a, s->user);
 	s->first_role = guarded ? SESSION_NOBODY : NOH_ADMIN;

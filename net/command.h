@@ -92,7 +92,7 @@ void requests_close(struct request *requests, uint32_t n, struct request *inside
 bool out_failed(struct out *o, const struct reply_part *parts, uint32_t n, uint32_t len);
 
 /* By file: command_conn.c, _client.c, _command.c, _info.c, _config.c, _counter.c, _keys.c, _scan.c, _inventory.c,
- * _actor.c, _pubsub.c. */
+ * _actor.c, _events.c, _pubsub.c. */
 command_fn cmd_ping, cmd_echo, cmd_quit, cmd_reset, cmd_select, cmd_hello, cmd_auth, cmd_time, cmd_shutdown, cmd_drain,
 	cmd_no_transactions;
 command_fn cmd_client_id, cmd_client_getname, cmd_client_setname, cmd_client_setinfo, cmd_client_info,
@@ -110,6 +110,7 @@ command_fn cmd_inv_restock, cmd_inv_set, cmd_inv_reserve, cmd_inv_commit, cmd_in
 	cmd_inv_holds, cmd_inv_reserveall;
 command_fn cmd_actor_send, cmd_actor_invoke, cmd_actor_activate, cmd_actor_deactivate, cmd_actor_status,
 	cmd_actor_list, cmd_actor_pool;
+command_fn cmd_events_read, cmd_actor_describe, cmd_actor_tree, cmd_actor_resume, cmd_quarantine_list;
 command_fn cmd_subscribe, cmd_psubscribe, cmd_unsubscribe, cmd_punsubscribe, cmd_publish, cmd_pubsub_channels,
 	cmd_pubsub_numsub, cmd_pubsub_numpat, cmd_pubsub_help;
 

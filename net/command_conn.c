@@ -97,14 +97,22 @@ void cmd_shutdown(struct call *c)
 static bool login(struct call *c, const struct arg *name, const struct arg *secret)
 {
 	struct session *s = call_session(c);
-	int role = net_login(c->net, s, name, secret);
+	uint32_t wait_s = call_login_waits_s(c);
+	int role;
 
+	if (wait_s) {
+		out_error(call_out(c), "-WRONGPASS too many failed logins from your address: this one was not looked at, try "
+			  "again in %u s", wait_s);
+		return false;
+	}
+	role = net_login(c->net, s, name, secret);
 	if (role == -2) {
 		out_error(call_out(c), "AUTH <password> called without any password configured for the default user. "
 			  "Are you sure your configuration is correct?");
 		return false;
 	}
 	if (role < 0) {
+		call_login_failed(c);
 		out_error(call_out(c), "-WRONGPASS invalid username-password pair or user is disabled.");
 		return false;
 	}

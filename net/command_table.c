@@ -225,6 +225,10 @@ static const struct command table[] = {
 	    "Load an actor into memory, and answer when it is there."),
 	ROW("actor.deactivate", cmd_actor_deactivate, -2, NOH_DEVELOPER, 0, ACTOR, KEY_NONE, "type:id [FORCE]", "OK",
 	    "O(1)", "Let an actor finish what waits and go back to storage. FORCE: what waits is dropped. Error: NOACTOR."),
+	ROW("actor.describe", cmd_actor_describe, -2, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE, "type:id [EVENTS n]",
+	    "map: actor_address, state, health, reconcile_error, last_failure, parent, is_active, exists, desired_revision, "
+	    "observed_revision, restarts, last_failure_ms, retry_ms, mailbox_size, children, cursor, events",
+	    "O(events looked at)", "All that is known of an actor, with its last events (10; at most 100). Asking activates nobody."),
 	ROW("actor.invoke", cmd_actor_invoke, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
 	    "type:id kind payload [TIMEOUT milliseconds] [IDEM idem] [TRACE traceparent [TRACESTATE tracestate]]",
 	    "bulk string: the answer", "the actor's",
@@ -237,6 +241,9 @@ static const struct command table[] = {
 	    "ones too; a cursor belongs to the form it came from."),
 	ROW("actor.pool", cmd_actor_pool, 1, NOH_ADMIN, AD | R, ACTOR, KEY_NONE, "",
 	    "map: workers, actors, stored, memory and what was done so far", "O(workers)", "The box in numbers."),
+	ROW("actor.resume", cmd_actor_resume, 2, NOH_ADMIN, AD | AL, ACTOR, KEY_NONE, "type:id | type", "OK", "O(actors resumed)",
+	    "Let an actor that is quarantined, stopped, degraded or awaiting a revision begin anew, or all of a type. Error: NOACTOR: "
+	    "there was nothing to resume."),
 	ROW("actor.send", cmd_actor_send, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
 	    "type:id kind payload [IDEM idem] [ACK none|memory|disk] [DELAY ms] [TRACE traceparent [TRACESTATE tracestate]]", "OK",
 	    "O(1)",
@@ -244,6 +251,18 @@ static const struct command table[] = {
 	    "in the mailbox; none: at once. DELAY: it arrives so much later, once, also after a crash."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",
 	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms, resting", "O(1)", "How an actor is. Asking activates nobody."),
+
+	ROW("actor.tree", cmd_actor_tree, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE, "[type:id] [LIMIT n]",
+	    "array of [depth, address, state, restarts, last failure], depth first", "O(actors in the tree)",
+	    "Who supervises whom, and how they are; from this actor on, or all. LIMIT 1 to 10 000, 1000 if none is given."),
+	ROW("events.read", cmd_events_read, -1, NOH_DEVELOPER, R, ACTOR, KEY_NONE,
+	    "[CURSOR cursor | $] [ACTOR type:id] [TYPE type] [KIND kind] [SINCE milliseconds] [COUNT n] [BLOCK milliseconds]",
+	    "array: the next cursor, array of maps: seq, at_ms, actor, kind, from, to, reason, revision, by_box, data", "O(events looked at)",
+	    "Events behind a cursor (0, or none: from the oldest; $: behind the newest), in order; COUNT 1 to 1000, 100 if none is "
+	    "given. BLOCK: if there is none, wait so long for one; 0: as long as it takes. Error: TOOOLD names the oldest."),
+	ROW("quarantine.list", cmd_quarantine_list, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE, "[TYPE type] [LIMIT n]",
+	    "array of [0, address, state, restarts, last failure]", "O(actors stored)",
+	    "Actors that are degraded, stopped, quarantined or awaiting a revision. LIMIT 1 to 1000, 100 if none is given."),
 
 	/* ── publish and subscribe ── */
 	ROW("psubscribe", cmd_psubscribe, -2, NOH_USER, PS | L, PUBSUB, KEY_NONE, "pattern [pattern ...]",

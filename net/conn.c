@@ -4,7 +4,7 @@
  * in the connection's own. A connection is not read further while it has too many commands unanswered, too
  * much output not taken, or a request that its actor has no room for: the client feels it, nobody else does.
  */
-#include "net/net.h"
+#include "net/lend.h"
 
 #include "core/mem.h"
 
@@ -137,10 +137,23 @@ static void on_released(void *user, struct io_socket *s)
 	n->dead = c;
 }
 
+/* False: too many come from there. */
+static bool watch(struct net *n, int fd, uint32_t kind, struct source **from)
+{
+	uint8_t address[SOURCE_ADDRESS];
+	bool full = false;
+
+	*from = NULL;
+	if (!(kind & IO_LOCAL) && source_address(fd, address))
+		*from = source_enter(&n->server->sources, address, n->o.max_address_connections, n->now_ms, &full);
+	return !full;
+}
+
 static void on_accepted(void *user, int fd, uint32_t kind)
 {
 	struct net *n = user;
 	struct server *s = n->server;
+	struct source *from;
 	struct conn *c;
 	int one = 1;
 
@@ -154,14 +167,22 @@ static void on_accepted(void *user, int fd, uint32_t kind)
 		refuse(n, fd, kind, "-ERR max number of clients reached\r\n");
 		return;
 	}
+	if (!watch(n, fd, kind, &from)) {
+		sub_relaxed(&s->connections, 1);
+		count_one(&n->shown.counts.refused_address, 1);
+		refuse(n, fd, kind, "-ERR max number of clients from your address reached\r\n");
+		return;
+	}
 	if (!(kind & IO_LOCAL))
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	c = make(n, fd, kind);
 	if (!c) {
+		source_leave(&s->sources, from, n->now_ms);
 		sub_relaxed(&s->connections, 1);
 		refuse(n, fd, kind, "-OOM no memory for another client\r\n");
 		return;
 	}
+	c->source = from;
 	count_one(&n->shown.counts.accepted, 1);
 	count_one(&n->shown.connections, 1);
 	if (!n->io->ops->begin(n->io, &c->socket)) {     /* no memory: it was never begun, so there is nothing to end */
@@ -197,6 +218,10 @@ static void bury(struct net *n, struct conn *c)
 	n->partial -= c->partial_ms != 0;
 	if (c->subs)
 		pubsub_forget(n, c);
+	if (c->feed) {
+		feed_leave(n, c->feed);
+		n->streams--;
+	}
 	if (c->flags & CONN_DIRTY)
 		forget(n->dirty, &n->dirty_count, number);
 	if (c->flags & CONN_GATED)
@@ -220,6 +245,7 @@ static void bury(struct net *n, struct conn *c)
 	mem_free(c->marks, c->mark_room * sizeof *c->marks);
 	mem_free(c->in, c->in_room);
 	mem_free(c->shown, sizeof *c->shown);
+	source_leave(&n->server->sources, c->source, n->now_ms);
 	mem_free(c, sizeof *c);
 	count_one(&n->shown.counts.closed, 1);
 	count_one(&n->shown.connections, UINT64_MAX);
@@ -337,7 +363,7 @@ static void after_run(struct net *n, struct conn *c)
 {
 	if (c->flags & (CONN_DEAD | CONN_DRAINING))
 		return;
-	if (!conn_may_run(n, c) && !c->socket.paused && !(c->flags & CONN_LINGER))
+	if (!conn_may_run(n, c) && !c->socket.paused && !(c->flags & (CONN_LINGER | CONN_FEED)))
 		n->io->ops->pause(n->io, &c->socket);
 	if (c->in_len == 0 || c->socket.paused)  /* paused: it is we who wait */
 		set_partial(n, c, 0);
@@ -412,7 +438,7 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 
 	count_one(&n->shown.counts.bytes_in, len);
 	c->active_ms = n->now_ms;
-	if (__builtin_expect(c->flags & CONN_LINGER, 0))
+	if (__builtin_expect(c->flags & (CONN_LINGER | CONN_FEED), 0))
 		return;
 	if (c->in_len || !conn_may_run(n, c)) {
 		request_deliver(n);
@@ -444,6 +470,8 @@ static void on_ended(void *user, struct io_socket *s, int error)
 		return;
 	}
 	c->flags |= CONN_EOF;
+	if (n->readers)
+		feed_hurry(n, c);
 	conn_may_go_on(n, c);
 }
 
@@ -457,11 +485,16 @@ static void on_settle(void *user)
 	request_deliver(user);
 }
 
+static void on_lent(void *user, uint32_t index, int result)
+{
+	lend_sent(user, index, result);
+}
+
 static void on_starved(void *user)
 {
 	((struct net *)user)->starved = true;
 }
 
 const struct io_handlers conn_handlers = {
-	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_starved,
+	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_lent, on_starved,
 };

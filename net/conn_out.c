@@ -219,6 +219,8 @@ void conn_sent(struct net *n, struct conn *c, bool ok)
 		conn_end(n, c);
 		return;
 	}
+	if (__builtin_expect(c->feed != NULL, 0))
+		feed_taken(c);
 	if (c->flown < c->flying.len && !(c->flags & CONN_DEAD)) {
 		send_piece(n, c);
 		return;

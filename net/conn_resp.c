@@ -118,6 +118,7 @@ size_t resp_run(struct net *n, struct conn *c, char *bytes, size_t len, bool *cu
 		/* One that had to wait was read already; its arguments may not be read twice. */
 		switch (c->alone ? RESP_COMMAND : resp_read(&c->reader, bytes + used, len - used, limits)) {
 		case RESP_COMMAND:
+			n->more_input = c->reader.at < len - used;
 			if (!command(n, c, bytes + used)) {
 				*cut = true;
 				return used;

@@ -37,7 +37,7 @@ static bool is_idle(const struct net *n, const struct conn *c)
 {
 	uint64_t last = c->took_ms > c->active_ms ? c->took_ms : c->active_ms, patience = idle_ms(n, c);
 
-	return patience && !c->first && !c->out.len && !c->socket.sending && !c->subs &&
+	return patience && !c->first && !c->out.len && !c->socket.sending && !c->subs && !c->feed &&
 	       n->now_ms - last > patience;
 }
 

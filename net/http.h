@@ -19,7 +19,7 @@
 struct http_request {                    /* len 0: not given                                                   */
 	struct arg method, path, query;  /* path: percent-decoded, checked, begins with '/'; query: raw, behind '?' */
 	struct arg body;                 /* whole (chunks joined)                                              */
-	struct arg host, origin, authorization, content_type, accept, idempotency_key, traceparent, tracestate;
+	struct arg host, origin, authorization, content_type, accept, idempotency_key, traceparent, tracestate, last_event_id;
 	bool local;                      /* through the Unix socket                                            */
 };
 typedef void http_fn(struct call *c, const struct http_request *q);
@@ -46,6 +46,9 @@ enum { HTTP_PROTO = 0x80, HTTP_HEAD = 1, HTTP_CLOSE = 2, HTTP_1_0 = 4 };
  * content_type NULL: no body, and no type of it. */
 void http_reply(struct out *o, int status, const char *content_type, const char *headers, const void *body, size_t len);
 
+/* The head of one that goes on until the connection ends: proto says HTTP_CLOSE. */
+void http_stream(struct out *o, const char *content_type, const char *headers);
+
 /* application/problem+json (RFC 9457): {"type":"about:blank","title":...,"status":...,"detail":...,"code":...}.
  * code: stable, of the kind "not_found". The sentence is escaped, and cut at HTTP_DETAIL_MAX bytes. */
 enum { HTTP_DETAIL_MAX = 400 };
@@ -71,5 +74,8 @@ http_fn http_config_reload;
 
 /* ── net/http_trace.c ── */
 http_fn http_trace;
+
+/* ── net/http_events.c ── */
+http_fn http_events;
 
 #endif

@@ -153,15 +153,33 @@ static int role_of(struct call *c, const struct http_request *q, char name[SESSI
 	struct arg token;
 
 	strcpy(name, "default");
+	call_session(c)->account = 0;
 	if (!server_is_guarded(c->net->server))
 		return NOH_ADMIN;
 	if (q->authorization.len == 0)
 		return q->local ? NOH_ADMIN : SESSION_NOBODY;
 	if (!bearer(&q->authorization, &token))
 		return SESSION_NOBODY;
-	int role = net_token_role(c->net, &token, name);
+	int role = net_token_role(c->net, &token, name, &call_session(c)->account);
 
+	if (role < 0)
+		call_login_failed(c);
 	return role < 0 ? SESSION_NOBODY : role;
+}
+
+/* What needs no name is for everybody. */
+static bool admit_try(struct call *c, const struct http_request *q)
+{
+	char field[40];
+	uint32_t wait_s;
+
+	if (c->conn->http.route->role == SESSION_NOBODY || q->authorization.len == 0 ||
+	    !server_is_guarded(c->net->server) || (wait_s = call_login_waits_s(c)) == 0)
+		return true;
+	snprintf(field, sizeof field, "Retry-After: %u\r\n", wait_s);
+	http_problem(call_out(c), 429, "too_many_failures", field,
+		     "too many failed logins from your address: this one was not looked at, try again in %u s", wait_s);
+	return false;
 }
 
 static const char *const role_names[] = { "user", "developer", "admin" };
@@ -236,6 +254,7 @@ static bool admit_now(struct call *c)
 
 bool http_admit(struct call *c, const struct http_request *q)
 {
-	return admit_now(c) && admit_host(c, q) && admit_origin(c, q) && admit_route(c, q) && admit_user(c, q) &&
+	return admit_now(c) && admit_host(c, q) && admit_origin(c, q) && admit_route(c, q) && admit_try(c, q) &&
+	       admit_user(c, q) &&
 	       admit_body(c, q);
 }

@@ -36,6 +36,7 @@ static struct http_request request_of(const struct conn *c, const char *bytes)
 		.authorization = http_text(&r->field[FIELD_AUTHORIZATION], bytes),
 		.content_type = http_text(&r->field[FIELD_CONTENT_TYPE], bytes),
 		.accept = http_text(&r->field[FIELD_ACCEPT], bytes),
+		.last_event_id = http_text(&r->field[FIELD_LAST_EVENT_ID], bytes),
 		.idempotency_key = http_text(&r->field[FIELD_IDEMPOTENCY_KEY], bytes),
 		.traceparent = http_text(&r->field[FIELD_TRACEPARENT], bytes),
 		.tracestate = http_text(&r->field[FIELD_TRACESTATE], bytes),
@@ -111,7 +112,7 @@ static bool on_request(struct net *n, struct conn *c, const char *bytes)
 	}
 	count_one(&n->shown.counts.commands, 1);
 	count_one(&n->http_calls[c->http.route - n->server->routes], 1);
-	if (c->http.reader.close)
+	if (c->http.reader.close && !c->feed)
 		end_after(c, false);
 	conn_after(n, c);
 	if (__builtin_expect(n->timed.armed, 0))
@@ -165,7 +166,7 @@ size_t http_run(struct net *n, struct conn *c, char *bytes, size_t *len, bool *c
 			break;
 		}
 	}
-	if (c->flags & CONN_ENDING)
+	if (c->flags & (CONN_ENDING | CONN_FEED))
 		used = *len;                     /* nobody will look at the rest */
 	*cut = used < *len;
 	return used;

@@ -171,6 +171,7 @@ static const struct { const char *name; uint8_t len, field; bool list; } known[]
 	KNOWN("content-encoding", FIELD_ENCODING, false),
 	KNOWN("traceparent", FIELD_TRACEPARENT, true),
 	KNOWN("tracestate", FIELD_TRACESTATE, true),
+	KNOWN("last-event-id", FIELD_LAST_EVENT_ID, false),
 #undef KNOWN
 };
 

@@ -85,9 +85,9 @@ static void put_number(struct out *o, uint64_t n)
 
 enum { HEAD_BYTES = 512 };         /* of most heads: the output grows once */
 
-void http_reply(struct out *o, int status, const char *content_type, const char *headers, const void *body, size_t len)
+/* Up to where the length of the body is said. */
+static void begin(struct out *o, int status, const char *content_type)
 {
-	(void)out_room(o, HEAD_BYTES + len);
 	put(o, "HTTP/1.1 ");
 	put_number(o, (uint64_t)status);
 	put(o, " ");
@@ -100,11 +100,10 @@ void http_reply(struct out *o, int status, const char *content_type, const char 
 		put(o, content_type);
 		put(o, "\r\n");
 	}
-	if (status != 204 && status != 304) {
-		put(o, "Content-Length: ");
-		put_number(o, len);
-		put(o, "\r\n");
-	}
+}
+
+static void end(struct out *o, const char *headers)
+{
 	put(o, "X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\n");
 	if (!*headers || !strstr(headers, "Cache-Control:"))
 		put(o, "Cache-Control: no-store\r\n");
@@ -112,8 +111,26 @@ void http_reply(struct out *o, int status, const char *content_type, const char 
 		put(o, "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n");
 	put(o, headers);
 	put(o, "\r\n");
+}
+
+void http_reply(struct out *o, int status, const char *content_type, const char *headers, const void *body, size_t len)
+{
+	(void)out_room(o, HEAD_BYTES + len);
+	begin(o, status, content_type);
+	if (status != 204 && status != 304) {
+		put(o, "Content-Length: ");
+		put_number(o, len);
+		put(o, "\r\n");
+	}
+	end(o, headers);
 	if (!(o->proto & HTTP_HEAD))
 		out_bytes(o, body, len);
+}
+
+void http_stream(struct out *o, const char *content_type, const char *headers)
+{
+	begin(o, 200, content_type);
+	end(o, headers);
 }
 
 /* ── problems ── */

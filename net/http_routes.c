@@ -28,6 +28,11 @@ const struct http_route http_routes[] = {
 	{ "/admin/schedule/cancel", "POST", NOH_ADMIN, true, rest_schedule_cancel, "CancelSchedule" },
 	{ "/admin/drain", "POST", NOH_ADMIN, true, rest_drain, "Drain" },
 	{ "/admin/drain/status", "POST", NOH_DEVELOPER, true, rest_drain_status, "GetDrain" },
+	{ "/events", "GET", NOH_DEVELOPER, false, http_events, "StreamEvents" },
+	{ "/actor/describe", "GET HEAD", NOH_DEVELOPER, false, rest_describe, "DescribeActor" },
+	{ "/actor/tree", "GET HEAD", NOH_DEVELOPER, false, rest_tree, "GetActorTree" },
+	{ "/admin/quarantine/list", "POST", NOH_DEVELOPER, true, rest_quarantine_list, "ListQuarantine" },
+	{ "/admin/quarantine/resume", "POST", NOH_ADMIN, true, rest_quarantine_resume, "ResumeQuarantined" },
 	{ .path = NULL },
 };
 

@@ -44,6 +44,7 @@ struct io_handlers {
 	void (*sent)(void *user, struct io_socket *s, bool ok);       /* all of it, or it failed */
 	void (*released)(void *user, struct io_socket *s);            /* after end: nothing is under way */
 	void (*settle)(void *user);
+	void (*lent)(void *user, uint32_t index, int result);         /* of `lend`: bytes, or -errno */
 	void (*starved)(void *user);         /* no descriptor or no memory for who comes: accepts nobody until told to */
 };
 
@@ -56,6 +57,9 @@ struct io_ops {
 	void (*relisten)(struct io *io);                              /* after `starved`: try again   */
 	bool (*begin)(struct io *io, struct io_socket *s);            /* receive from now on; false: no memory */
 	void (*send)(struct io *io, struct io_socket *s, const void *bytes, size_t len);
+	/* To a socket of another worker, as much as it takes at once; `lent` is told before lend_now returns. */
+	void (*lend)(struct io *io, int fd, const void *bytes, size_t len, uint32_t index);
+	void (*lend_now)(struct io *io);
 	void (*pause)(struct io *io, struct io_socket *s);
 	void (*resume)(struct io *io, struct io_socket *s);
 	void (*end)(struct io *io, struct io_socket *s);              /* shut down; `released` follows */

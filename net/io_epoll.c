@@ -154,6 +154,18 @@ static void poller_send(struct io *io, struct io_socket *s, const void *bytes, s
 		watch(p, s, EPOLL_CTL_MOD);
 }
 
+static void poller_lend(struct io *io, int fd, const void *bytes, size_t len, uint32_t index)
+{
+	ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	io->up->lent(io->user, index, n < 0 ? -errno : (int)n);
+}
+
+static void poller_lend_now(struct io *io)
+{
+	(void)io;                                /* it was */
+}
+
 static void poller_pause(struct io *io, struct io_socket *s)
 {
 	s->paused = true;
@@ -319,8 +331,8 @@ static void poller_close(struct io *io)
 }
 
 static const struct io_ops poller_ops = {
-	"epoll", poller_close, poller_listen, poller_unlisten, poller_relisten, poller_begin, poller_send, poller_pause,
-	poller_resume, poller_end, poller_poll, poller_ready, poller_wait,
+	"epoll", poller_close, poller_listen, poller_unlisten, poller_relisten, poller_begin, poller_send, poller_lend,
+	poller_lend_now, poller_pause, poller_resume, poller_end, poller_poll, poller_ready, poller_wait,
 };
 
 struct io *io_epoll_new(const struct io_handlers *up, void *user)

@@ -25,7 +25,7 @@
 #define LISTENERS 4
 #define ROUND 512                  /* completions looked at in one pass: at most BUFFERS */
 
-enum op { OP_NONE, OP_ACCEPT, OP_RECV, OP_SEND, OP_WAKE };
+enum op { OP_NONE, OP_ACCEPT, OP_RECV, OP_SEND, OP_WAKE, OP_LEND };
 
 struct ring {
 	struct io io;
@@ -147,6 +147,38 @@ static void ring_send(struct io *io, struct io_socket *s, const void *bytes, siz
 	s->sending = true;
 }
 
+/* Once: whoever comes by later finds that it was told. */
+static void tell_lent(struct ring *r, struct io_uring_cqe *cqe)
+{
+	uint64_t data = io_uring_cqe_get_data64(cqe);
+
+	if (data >> 56 != OP_LEND)
+		return;
+	cqe->user_data = data_of(OP_NONE, 0, 0);
+	r->io.up->lent(r->io.user, (uint32_t)data, cqe->res);
+}
+
+static void ring_lend(struct io *io, int fd, const void *bytes, size_t len, uint32_t index)
+{
+	struct io_uring_sqe *sqe = entry(ring_of(io));
+
+	io_uring_prep_send(sqe, fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	io_uring_sqe_set_data64(sqe, data_of(OP_LEND, index, 0));
+}
+
+/* They end while they are submitted. Told in their turn they would wait for what is told before them: commands, and the
+ * turns these run. So they are looked for, and what is left of them tells nobody anything. */
+static void ring_lend_now(struct io *io)
+{
+	struct ring *r = ring_of(io);
+	struct io_uring_cqe *cqe;
+	unsigned head;
+
+	(void)io_uring_submit(&r->uring);
+	io_uring_for_each_cqe(&r->uring, head, cqe)
+		tell_lent(r, cqe);
+}
+
 static void ring_pause(struct io *io, struct io_socket *s)
 {
 	s->paused = true;
@@ -256,7 +288,7 @@ static void on_send(struct ring *r, const struct io_uring_cqe *cqe, struct io_so
 	release_if_quiet(r, s);
 }
 
-static void on_completion(struct ring *r, const struct io_uring_cqe *cqe)
+static void on_completion(struct ring *r, struct io_uring_cqe *cqe)
 {
 	uint64_t data = io_uring_cqe_get_data64(cqe);
 	uint32_t number = (uint32_t)data;
@@ -276,6 +308,9 @@ static void on_completion(struct ring *r, const struct io_uring_cqe *cqe)
 		break;
 	case OP_SEND:
 		on_send(r, cqe, r->io.up->find(r->io.user, number, gen));
+		break;
+	case OP_LEND:                            /* the queue was too full to submit it sooner */
+		tell_lent(r, cqe);
 		break;
 	}
 }
@@ -348,8 +383,8 @@ static void ring_close(struct io *io)
 }
 
 static const struct io_ops ring_ops = {
-	"io_uring", ring_close, ring_listen, ring_unlisten, ring_relisten, ring_begin, ring_send, ring_pause, ring_resume,
-	ring_end, ring_poll, ring_ready, ring_wait,
+	"io_uring", ring_close, ring_listen, ring_unlisten, ring_relisten, ring_begin, ring_send, ring_lend, ring_lend_now,
+	ring_pause, ring_resume, ring_end, ring_poll, ring_ready, ring_wait,
 };
 
 static int open_ring(struct io_uring *u)

@@ -1,5 +1,5 @@
 /* net/net.c - the stages of a worker's pass, and where it sleeps. */
-#include "net/net.h"
+#include "net/lend.h"
 
 #include "core/mem.h"
 #include "net/command.h"
@@ -76,6 +76,7 @@ void net_close(struct net *n)
 	out_close(&n->own);
 	out_close(&n->event);
 	out_close(&n->matched);
+	lend_free(n);
 	mem_free(n->argv, n->argv_room * sizeof *n->argv);
 	mem_free(n->calls, command_total() * sizeof *n->calls);
 	mem_free(n->http_calls, (http_route_total(n->server->routes) + 1) * sizeof *n->http_calls);
@@ -147,7 +148,7 @@ static void plan_sweep(struct net *n, bool idle)
 	uint64_t at = n->now_ms + SWEEP_MS;
 
 	if (idle && !(n->o.idle_ms && load_relaxed(&n->shown.connections)))
-		at = n->http_conns ? n->now_ms + IDLE_SWEEP_MS : UINT64_MAX;
+		at = n->http_conns > n->streams ? n->now_ms + IDLE_SWEEP_MS : UINT64_MAX;
 	if (at < n->sweep_ms)
 		n->sweep_ms = at;
 }
@@ -161,14 +162,16 @@ uint32_t net_write(struct net *n)
 		took_durable(n);
 	if (n->dirty_count)
 		work += conn_flush_dirty(n);
+	if (n->lending.waiting)
+		lend_finish(n);
 	if (__builtin_expect(n->traces.count != 0, 0))
 		net_trace_left(n);
 	if (n->dead)
 		conn_bury(n);
-	idle = n->slots_waiting == n->orphans && n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 &&
-	       n->sending == 0;
-	store_relaxed(&n->shown.idle, idle);
-	plan_sweep(n, idle && !n->unlistened && !n->starved);
+	idle = n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 && n->sending == 0;
+	store_relaxed(&n->shown.idle, idle && n->slots_waiting == n->orphans);
+	/* Who waits for events has a time of its own: slot_expire. */
+	plan_sweep(n, idle && n->slots_waiting == n->orphans + n->readers && !n->unlistened && !n->starved);
 	return work;
 }
 
@@ -202,7 +205,9 @@ void net_wait(struct net *n, uint64_t timeout_ns)
 
 		timeout_ns = ns < timeout_ns ? ns : timeout_ns;
 	}
+	lend_open(n);
 	n->io->ops->wait(n->io, timeout_ns);
+	lend_close(n);
 }
 
 void net_wake(struct net *n)

@@ -20,11 +20,13 @@
 #include "core/topics.h"
 #include "core/trace.h"
 #include "net/call.h"
+#include "net/feed.h"
 #include "net/http.h"
 #include "net/http_read.h"
 #include "net/io.h"
 #include "net/running.h"
 #include "net/session.h"
+#include "net/sources.h"
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -118,6 +120,8 @@ struct server {
 	atomic_u32          draining;      /* it serves whoever looks, and refuses the rest         */
 	atomic_u32          changes;       /* counts: options or accounts are others                */
 	struct running      running;
+	struct feeds       *feeds;         /* who reads events                                      */
+	struct sources      sources;
 	char                node_id[64];   /* what it calls itself                                  */
 };
 
@@ -136,6 +140,7 @@ enum {
 	CONN_LINGER = 512,                 /* refused before all was read: what comes is passed over, so that
 					      the client gets to read why                           */
 	CONN_DRAINING = 1024,              /* all was said; until the client ends, or a little while */
+	CONN_FEED = 2048,                  /* a stream of events: what the client says is passed over */
 };
 
 /* What a connection remembers of the request under way. */
@@ -168,9 +173,11 @@ struct conn {
 	uint64_t         took_ms;          /* when it last took something, or had nothing to take   */
 	uint64_t         partial_ms;       /* when the command began of which a part is here; 0: none */
 	struct subscriptions *subs;        /* pubsub.c; NULL: none                                  */
+	struct feed     *feed;             /* CONN_FEED                                             */
 	size_t           queued;           /* bytes of text that waits in its slots                 */
 	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
 	struct conn     *next_dead;
+	struct source   *source;           /* where it comes from; NULL: not watched                */
 	struct session   session;
 	union {
 		struct resp_reader reader;
@@ -203,6 +210,7 @@ struct asked {
 	uint32_t   note_len;
 	void      *note;                   /* a copy for `format`; NULL: none                       */
 	uint64_t   until_ms;
+	struct feed *feed;                 /* it waits for events; NULL: for something else         */
 	struct reply_part one;                   /* parts == 1; body: inside, or an allocation            */
 	union {
 		uint64_t     inside[SLOT_INLINE / 8];
@@ -213,7 +221,8 @@ struct asked {
 
 /* From another thread: an answer; or, without a token, something else this worker is to do. */
 enum { LATE_KILL = 0, LATE_OPTION = 1, LATE_RESET = 2,         /* status: due is the client's id; the value */
-       LATE_EVENT = 3 };                                       /* and, above these 8 bits, the channel's length */
+       LATE_EVENT = 3,                                         /* and, above these 8 bits, the channel's length */
+       LATE_FEED = 4 };                                        /* feed_in.h: due is the feed's id, count its connection */
 struct late {
 	struct late *next;
 	uint64_t     token, due;
@@ -238,8 +247,18 @@ struct net_traces {
 	struct traced     list[TRACED_MOST];
 };
 
+#define LEND_MOST 64                       /* connections of others written to for one message      */
+struct lending {                           /* a message on its way to those: lend.c                 */
+	uint32_t   waiting;                /* for so many sockets; 0: nothing is                    */
+	uint32_t   count, nets;
+	size_t     len;
+	struct out text;
+	struct { struct net *net; uint32_t conn; } to[LEND_MOST];
+	struct { struct net *net; bool rest; } lent[LEND_MOST];       /* rest: its worker has to be woken */
+};
+
 struct net_counts {
-	atomic_u64 accepted, refused, closed, closed_slow, commands, errors, bytes_in, bytes_out, pushed;
+	atomic_u64 accepted, refused, refused_address, closed, closed_slow, logins_failed, logins_held, commands, errors, bytes_in, bytes_out, pushed;
 };
 
 struct net {
@@ -258,6 +277,8 @@ struct net {
 	struct asked   *slots;              /* 0 is nobody's                                         */
 	uint32_t       slot_room, slot_free, slots_waiting;
 	uint32_t       orphans;            /* of those that wait: their clients are gone            */
+	uint32_t       readers;            /* ... and: they wait for events                         */
+	uint32_t       streams;            /* connections that are one of events                    */
 	uint64_t       orphan_ms;          /* when to look at their time-outs next                  */
 	uint32_t      *dirty, *gated, *backlog;            /* numbers; each as long as conns        */
 	uint32_t       dirty_count, gated_count, backlog_count;
@@ -273,9 +294,11 @@ struct net {
 	ck_epoch_record_t *epoch;          /* the worker's; NULL: nobody reads topics any more      */
 	struct net_traces traces;          /* trace.c                                               */
 	struct conn   *running;            /* whose command runs; NULL: none                        */
+	bool           more_input;         /* and other bytes of his are behind it                  */
 	struct out     own;                /* pushes for it: they follow its reply                  */
 	uint64_t       own_due;
 	struct out     event, matched;     /* a message as it is pushed; the same for a pattern     */
+	struct lending lending;
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
@@ -311,6 +334,7 @@ struct net {
 	alignas(CACHE_LINE) atomic_ptr late;       /* struct late; any thread                       */
 	atomic_u64     late_event_bytes;           /* of them, what is to be pushed                 */
 	atomic_u64     pushes_dropped;             /* any thread                                    */
+	atomic_u32     lease;                      /* lend.c: who may touch all this                */
 };
 
 /* ── server.c ── */
@@ -384,6 +408,8 @@ extern const char *const request_prefixes[];           /* by enum request_type: 
 void request_deliver(struct net *n);                   /* what has arrived, to the door         */
 uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
 void request_abandon(struct net *n, struct conn *c);
+/* A slot for one answer from elsewhere, the last of its connection's. 0: no memory, and the client was told. */
+uint32_t request_slot(struct call *c, uint32_t timeout_ms, format_fn *format, struct tag tag);
 
 /* ── took.c ── */
 uint32_t took_total(const struct server *s);           /* what may be measured: commands, then routes */
@@ -453,7 +479,7 @@ void conn_was_silent(struct net *n, struct conn *c);   /* one that came by a slo
 
 static inline bool conn_may_run(const struct net *n, const struct conn *c)
 {
-	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD)) && c->steps == 0 && !(c->alone && c->first) &&
+	return !(c->flags & (CONN_STALLED | CONN_ENDING | CONN_DEAD | CONN_FEED)) && c->steps == 0 && !(c->alone && c->first) &&
 	       c->waiting < n->o.max_pipeline && !conn_output_full(n, c);
 }
 

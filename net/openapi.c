@@ -45,16 +45,17 @@ static const char *role_name(int role)
 
 /* ── requests ── */
 
-static void put_field(noh_json_out *o, const noh_json_field *f, const struct rest_field_text *t)
+/* preset: what it is if it is not given counts as any other value would. */
+static void put_schema(noh_json_out *o, const noh_json_field *f, bool preset)
 {
-	open(o, f->name);
 	switch (f->type) {
 	case NOH_JSON_INT:
 		text(o, "type", "integer");
 		text(o, "format", "int64");
 		noh_json_put_int(o, "minimum", f->least);
 		noh_json_put_int(o, "maximum", f->most);
-		noh_json_put_int(o, "default", f->preset);
+		if (preset || f->preset)
+			noh_json_put_int(o, "default", f->preset);
 		break;
 	case NOH_JSON_BOOL:
 		text(o, "type", "boolean");
@@ -64,15 +65,46 @@ static void put_field(noh_json_out *o, const noh_json_field *f, const struct res
 		text(o, "type", "object");
 		noh_json_put_bool(o, "additionalProperties", true);
 		break;
+	case NOH_JSON_TIME:
+		text(o, "type", "string");
+		break;
 	default:
 		text(o, "type", "string");
 		noh_json_put_int(o, "minLength", f->least);
 		noh_json_put_int(o, "maxLength", f->most);
 	}
+}
+
+static void put_text(noh_json_out *o, const struct rest_field_text *t)
+{
 	text(o, "description", t->text);
 	if (t->example)
 		noh_json_put_raw(o, "example", t->example, strlen(t->example));
+}
+
+static void put_field(noh_json_out *o, const noh_json_field *f, const struct rest_field_text *t)
+{
+	open(o, f->name);
+	put_schema(o, f, true);
+	put_text(o, t);
 	close(o);
+}
+
+static void put_parameters(noh_json_out *o, const struct rest_query *q)
+{
+	noh_json_open(o, "parameters", '[');
+	for (uint32_t i = 0; i < q->count; i++) {
+		open(o, NULL);
+		text(o, "name", q->fields[i].name);
+		text(o, "in", "query");
+		noh_json_put_bool(o, "required", q->fields[i].required);
+		put_text(o, &q->texts[i]);
+		open(o, "schema");
+		put_schema(o, &q->fields[i], false);
+		close(o);
+		close(o);
+	}
+	noh_json_close(o, ']');
 }
 
 static void put_request_schema(noh_json_out *o, const struct rest_form *f)
@@ -113,6 +145,12 @@ struct shape { const char *name, *json; };
 
 #define PAGE_END "\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":\"For the next page; null: this was the " \
 	"last\"},\"complete\":{\"type\":\"boolean\",\"description\":\"false: what happened in the last seconds may be missing\"}"
+
+#define TEXT_OR_NULL(text) "{\"type\":\"string\",\"nullable\":true,\"description\":\"" text "\"}"
+#define STATE "{\"type\":\"string\",\"enum\":[\"active\",\"inactive\",\"activating\",\"deactivating\",\"down\",\"degraded\"," \
+	"\"stopped\",\"quarantined\",\"awaiting\"]}"
+#define UNWELL "\"state\":" STATE ",\"restarts\":" COUNT ",\"last_failure\":" TEXT_OR_NULL("Why it failed last") \
+	",\"last_failure_at\":" TIME_OR_NULL("When that was") ",\"retry_at\":" TIME_OR_NULL("When it is tried again")
 
 static const struct shape shapes[] = {
 	{ "SendToActorResponse",
@@ -175,6 +213,35 @@ static const struct shape shapes[] = {
 	{ "DrainState",
 	  "{\"type\":\"object\",\"required\":[\"draining\",\"drained\",\"actors\",\"messages\",\"left_ms\"],\"properties\":{"
 	  "\"draining\":" BOOLEAN ",\"drained\":" BOOLEAN ",\"actors\":" COUNT ",\"messages\":" COUNT ",\"left_ms\":" COUNT "}}" },
+	{ "Event",
+	  "{\"type\":\"object\",\"description\":\"The data of a server-sent event; its id is seq. A stream that is ended says so with an "
+	  "event named cut, gone or end: reason, cursor\",\"required\":[\"seq\",\"at\",\"actor\",\"kind\",\"from\",\"to\",\"reason\","
+	  "\"revision\",\"by_box\",\"data\"],\"properties\":{\"seq\":" COUNT ",\"at\":" TIME("When it happened")
+	  ",\"actor\":" TEXT_OR_NULL("Address; or a type's name; null: the server itself") ",\"kind\":" STRING
+	  ",\"from\":" TEXT_OR_NULL("State before") ",\"to\":" TEXT_OR_NULL("State after") ",\"reason\":" TEXT_OR_NULL("For people")
+	  ",\"revision\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true},\"by_box\":" BOOLEAN
+	  ",\"data\":{\"type\":\"object\",\"nullable\":true,\"additionalProperties\":true}}}" },
+	{ "ActorDescription",
+	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"state\",\"health\",\"desired_revision\",\"observed_revision\","
+	  "\"reconcile_error\",\"restarts\",\"last_failure\",\"mailbox_size\",\"events\"],\"properties\":{\"actor_address\":" ADDRESS
+	  ",\"state\":" STATE ",\"health\":" STRING ",\"is_active\":" BOOLEAN ",\"exists\":" BOOLEAN ",\"desired_revision\":" COUNT
+	  ",\"observed_revision\":" COUNT ",\"reconcile_error\":" TEXT_OR_NULL("Of its last try to get there")
+	  ",\"restarts\":" COUNT ",\"last_failure\":" TEXT_OR_NULL("Why it failed last")
+	  ",\"last_failure_at\":" TIME_OR_NULL("When that was") ",\"retry_at\":" TIME_OR_NULL("Down or degraded: when it is tried again")
+	  ",\"mailbox_size\":" COUNT ",\"parent\":" TEXT_OR_NULL("Who supervises it") ",\"children\":" COUNT
+	  ",\"activated_at\":" TIME_OR_NULL("To 100 ms; null: it is not active")
+	  ",\"last_message_at\":" TIME_OR_NULL("To 100 ms; null: it is not active")
+	  ",\"cursor\":{\"type\":\"integer\",\"format\":\"int64\",\"description\":\"What happens after this event may not be in here\"}"
+	  ",\"events\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Event\"}}}}" },
+	{ "ActorTree",
+	  "{\"type\":\"object\",\"required\":[\"actors\",\"complete\"],\"properties\":{\"actors\":{\"type\":\"array\",\"description\":\"Depth "
+	  "first, children in the order spawned\",\"items\":{\"type\":\"object\",\"properties\":{\"actor_address\":" ADDRESS ",\"depth\":" COUNT
+	  ",\"last\":{\"type\":\"boolean\",\"description\":\"Of its parent's children\"}," UNWELL "}}},\"complete\":" BOOLEAN "}}" },
+	{ "ListQuarantineResponse",
+	  "{\"type\":\"object\",\"required\":[\"quarantined\",\"complete\"],\"properties\":{\"quarantined\":{\"type\":\"array\",\"items\":{"
+	  "\"type\":\"object\",\"properties\":{\"actor_address\":" ADDRESS "," UNWELL ",\"parent\":" TEXT_OR_NULL("Who supervises it")
+	  "}}},\"complete\":" BOOLEAN "}}" },
+	{ "ResumeResponse", "{\"type\":\"object\",\"required\":[\"resumed\"],\"properties\":{\"resumed\":" STRING "}}" },
 };
 
 static void put_problem_schema(noh_json_out *o)
@@ -224,6 +291,14 @@ static const struct rest_form *form_of(const struct http_route *r)
 	return NULL;
 }
 
+static const struct rest_query *query_of(const struct http_route *r)
+{
+	for (uint32_t i = 0; i < QUERIES; i++)
+		if (strcmp(rest_queries[i].path, r->path) == 0)
+			return &rest_queries[i];
+	return NULL;
+}
+
 static void put_content(noh_json_out *o, const char *type, const char *schema)
 {
 	open(o, "content");
@@ -235,43 +310,62 @@ static void put_content(noh_json_out *o, const char *type, const char *schema)
 	close(o);
 }
 
-static void put_response(noh_json_out *o, const char *status, const char *what, const char *schema, bool problem)
+#define JSON_TYPE "application/json"
+#define PROBLEM_TYPE "application/problem+json"
+
+static void put_response(noh_json_out *o, const char *status, const char *what, const char *schema, const char *type)
 {
 	open(o, status);
 	text(o, "description", what);
 	if (schema)
-		put_content(o, problem ? "application/problem+json" : "application/json", schema);
+		put_content(o, type, schema);
 	close(o);
 }
 
-static void put_responses(noh_json_out *o, const struct http_route *r, const struct rest_form *f)
+/* Beside the answer as asked. */
+static void put_refusals(noh_json_out *o, const struct rest_form *f, const struct rest_query *q)
+{
+	bool asks = f == &rest_forms[FORM_SEND] || f == &rest_forms[FORM_INVOKE];
+
+	if (f) {
+		put_response(o, "400", "The body is not JSON, or a header is malformed", "Problem", PROBLEM_TYPE);
+		put_response(o, "422", "A field is missing, unknown or out of its range", "Problem", PROBLEM_TYPE);
+	}
+	if (q)
+		put_response(o, "400", "A parameter is missing, unknown or out of its range", "Problem", PROBLEM_TYPE);
+	if ((f && f != &rest_forms[FORM_LIST] && f != &rest_forms[FORM_POOL]) || q)
+		put_response(o, "404", "There is no such type, or no such message or actor", "Problem", PROBLEM_TYPE);
+	if (asks) {
+		put_response(o, "409", "A request with this Idempotency-Key is still running; or the actor refused", "Problem", PROBLEM_TYPE);
+		put_response(o, "429", "The actor's mailbox is full, its type is over its limits, or too many logins from the client's address have failed; see "
+			     "Retry-After", "Problem", PROBLEM_TYPE);
+		put_response(o, "504", "No answer in time; it may still take effect", "Problem", PROBLEM_TYPE);
+	}
+	if (f == &rest_forms[FORM_DEAD_REDRIVE] || f == &rest_forms[FORM_DEAD_PURGE])
+		put_response(o, "409", "The other of redrive and purge was done to it", "Problem", PROBLEM_TYPE);
+	if (q == &rest_queries[QUERY_EVENTS])
+		put_response(o, "410", "The events behind this cursor are gone; the detail names the oldest", "Problem", PROBLEM_TYPE);
+}
+
+static void put_responses(noh_json_out *o, const struct http_route *r, const struct rest_form *f, const struct rest_query *q)
 {
 	bool asks = f == &rest_forms[FORM_SEND] || f == &rest_forms[FORM_INVOKE];
 
 	open(o, "responses");
 	if (f == &rest_forms[FORM_SEND])
-		put_response(o, "202", "It is accepted", f->response, false);
+		put_response(o, "202", "It is accepted", f->response, JSON_TYPE);
 	else
 		put_response(o, "200", f == &rest_forms[FORM_INVOKE] ? "The actor's response" : "As asked",
-			     f ? f->response : NULL, false);
-	if (f) {
-		put_response(o, "400", "The body is not JSON, or a header is malformed", "Problem", true);
-		put_response(o, "422", "A field is missing, unknown or out of its range", "Problem", true);
-	}
-	if (f && f != &rest_forms[FORM_LIST] && f != &rest_forms[FORM_POOL])
-		put_response(o, "404", "There is no such type, or no such message", "Problem", true);
-	if (asks) {
-		put_response(o, "409", "A request with this Idempotency-Key is still running; or the actor refused", "Problem", true);
-		put_response(o, "429", "The actor's mailbox is full, or its type is over its limits; see Retry-After", "Problem", true);
-		put_response(o, "504", "No answer in time; it may still take effect", "Problem", true);
-	}
-	if (f == &rest_forms[FORM_DEAD_REDRIVE] || f == &rest_forms[FORM_DEAD_PURGE])
-		put_response(o, "409", "The other of redrive and purge was done to it", "Problem", true);
+			     f ? f->response : q ? q->response : NULL,
+			     q == &rest_queries[QUERY_EVENTS] ? "text/event-stream" : JSON_TYPE);
+	put_refusals(o, f, q);
 	if (r->role != SESSION_NOBODY) {
-		put_response(o, "401", "Who asks is not known", "Problem", true);
-		put_response(o, "403", "The role does not allow it", "Problem", true);
+		put_response(o, "401", "Who asks is not known", "Problem", PROBLEM_TYPE);
+		put_response(o, "403", "The role does not allow it", "Problem", PROBLEM_TYPE);
+		if (!asks)
+			put_response(o, "429", "Too many logins from the client's address have failed; see Retry-After", "Problem", PROBLEM_TYPE);
 	}
-	put_response(o, "default", "Anything else that stands in the way", "Problem", true);
+	put_response(o, "default", "Anything else that stands in the way", "Problem", PROBLEM_TYPE);
 	close(o);
 }
 
@@ -288,17 +382,25 @@ static void put_idempotency(noh_json_out *o)
 	close(o);
 }
 
+static const char *tag_of(const struct rest_form *f, const struct rest_query *q)
+{
+	if (f)
+		return f >= &rest_forms[FORM_DEAD_LIST] ? "operators" : "actors";
+	return q && q != &rest_queries[QUERY_EVENTS] ? "actors" : "server";
+}
+
 /* "GET HEAD" is described as get: HEAD is the same without its body. */
 static void put_path(noh_json_out *o, const struct http_route *r)
 {
 	const struct rest_form *f = form_of(r);
+	const struct rest_query *q = query_of(r);
 
 	open(o, r->path);
 	open(o, strstr(r->methods, "POST") ? "post" : "get");
 	text(o, "operationId", r->op);
-	text(o, "summary", f ? f->summary : r->op);
+	text(o, "summary", f ? f->summary : q ? q->summary : r->op);
 	noh_json_open(o, "tags", '[');
-	text(o, NULL, !f ? "server" : f >= &rest_forms[FORM_DEAD_LIST] ? "operators" : "actors");
+	text(o, NULL, tag_of(f, q));
 	noh_json_close(o, ']');
 	if (r->role != SESSION_NOBODY) {
 		noh_json_open(o, "x-permissions", '[');
@@ -321,7 +423,9 @@ static void put_path(noh_json_out *o, const struct http_route *r)
 		put_content(o, "application/json", f->schema);
 		close(o);
 	}
-	put_responses(o, r, f);
+	if (q)
+		put_parameters(o, q);
+	put_responses(o, r, f, q);
 	close(o);
 	close(o);
 }

@@ -42,6 +42,7 @@ void option_defaults(noh_listen_options *o)
 	set_default(&o->http_body_ms, 20000);
 	set_default(&o->http_min_rate, 1024);
 	set_default(&o->http_idle_ms, 60000);
+	set_default(&o->auth_failures, 30);
 }
 
 void option_limits(struct net *n)
@@ -57,6 +58,7 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "maxclients", offsetof(noh_listen_options, max_connections) },
 	{ "proto-max-bulk-len", offsetof(noh_listen_options, max_arg_bytes) },
 	{ "timeout", offsetof(noh_listen_options, idle_ms) },
+	{ "noh-auth-failures", offsetof(noh_listen_options, auth_failures) },
 	{ "noh-call-ms", offsetof(noh_listen_options, call_ms) },
 	{ "noh-client-timeout-ms", offsetof(noh_listen_options, timeout_ms) },
 	{ "noh-http-body-ms", offsetof(noh_listen_options, http_body_ms) },
@@ -66,6 +68,7 @@ static const struct { const char *name; size_t at; } changeable[] = {
 	{ "noh-http-max-header-bytes", offsetof(noh_listen_options, http_max_header_bytes) },
 	{ "noh-http-max-headers", offsetof(noh_listen_options, http_max_headers) },
 	{ "noh-http-min-rate", offsetof(noh_listen_options, http_min_rate) },
+	{ "noh-max-address-connections", offsetof(noh_listen_options, max_address_connections) },
 	{ "noh-max-args", offsetof(noh_listen_options, max_args) },
 	{ "noh-max-command-bytes", offsetof(noh_listen_options, max_command_bytes) },
 	{ "noh-max-inline-bytes", offsetof(noh_listen_options, max_inline_bytes) },
@@ -129,6 +132,9 @@ static void reset_stats(struct net *n)
 	store_relaxed(&c->commands, 0);
 	store_relaxed(&c->errors, 0);
 	store_relaxed(&c->refused, 0);
+	store_relaxed(&c->refused_address, 0);
+	store_relaxed(&c->logins_failed, 0);
+	store_relaxed(&c->logins_held, 0);
 	store_relaxed(&c->closed_slow, 0);
 	store_relaxed(&c->bytes_in, 0);
 	store_relaxed(&c->bytes_out, 0);
@@ -150,6 +156,9 @@ void option_late(struct net *n, const struct late *l)
 		break;
 	case LATE_EVENT:
 		pubsub_late(n, l);
+		break;
+	case LATE_FEED:
+		feed_late(n, l);
 		break;
 	}
 }

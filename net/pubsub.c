@@ -3,7 +3,8 @@
  * Each worker knows which of its connections listen to a topic (struct listeners), and the topic knows which
  * workers have such (core/topics.h). A message is written down once, as RESP2 would have it; for RESP3 one byte
  * is different. It is appended to the output of every connection of this worker that listens, and handed
- * to each other worker that has listeners once, however many those are.
+ * to each other worker that has listeners once, however many those are; unless that worker sleeps, and it is a lone
+ * message for a few of them: then it is sent in its place (lend.h).
  *
  * Order: a worker takes what is handed to it in the order it was handed over, and appends nothing of its own
  * before it (publish_here). So messages of one publisher on one channel reach each listener in their order,
@@ -13,7 +14,7 @@
  * earlier), and waits for the disk like them. To the client whose command runs at this moment it is written
  * when that command is over.
  */
-#include "net/net.h"
+#include "net/lend.h"
 
 #include "core/mem.h"
 
@@ -21,13 +22,6 @@
 
 #define LATE_EVENT_MAX (64u << 20)     /* bytes handed to a worker that does not take them; then they are dropped */
 #define KEPT_BYTES 65536               /* a larger buffer is given back */
-
-struct listener { uint32_t conn, index; };              /* index: in its connection's list */
-struct listeners {
-	struct topic    *topic;
-	struct listener *list;
-	uint32_t         n, room;
-};
 
 struct subscribed { struct listeners *to; uint32_t at; };   /* at: in to->list */
 struct subscriptions {
@@ -433,11 +427,23 @@ static void publish_here(struct server *s, struct net *n, struct topic *topic, c
 		publish_local(n, topic, text, e);
 }
 
+/* A client's command, and no other behind it; no patterns; and listeners of others. */
+static bool is_lone(const struct net *here, struct topic *topic, uint64_t listeners)
+{
+	struct listeners *own;
+
+	if (!here || !topic || !here->running || here->more_input || topics_count(here->server->door.topics, true))
+		return false;
+	own = topic_local(topic, here->worker);
+	return listeners > (own ? own->n : 0);
+}
+
 uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, const struct event *e)
 {
 	struct workers to = { .e = e };
 	struct net *here = self < s->workers ? load_acquire(&s->nets[self]) : NULL;
 	struct out mine = { 0 }, *text = here ? &here->event : &mine;
+	bool lends;
 
 	if (topic)
 		note_audience(&to, topic);
@@ -446,15 +452,18 @@ uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, co
 	if (to.count == 0)
 		return 0;
 	write_event(text, NULL, e);
+	lends = is_lone(here, topic, to.count) && !text->failed && lend_begin(here, text, e);
 	for (uint32_t i = 0; i < (s->workers + 63) / 64; i++)            /* the others first: they may have to wake up */
 		for (uint64_t bits = to.bits[i]; bits; bits &= bits - 1) {
 			struct net *n = load_acquire(&s->nets[i * 64 + (uint32_t)__builtin_ctzll(bits)]);
 
 			if (text->failed)
 				add_relaxed(&n->pushes_dropped, 1);
-			else if (n != here)
+			else if (n != here && !(lends && lend_push(here, n, topic)))
 				hand_over(s, n, text, e);
 		}
+	if (lends)
+		lend_end(here);
 	if (here && !text->failed && (to.bits[self / 64] >> self % 64 & 1))
 		publish_here(s, here, topic, text, e);
 	trim(text);

@@ -416,21 +416,27 @@ void call_actors(struct call *c, const struct request *requests, uint32_t count,
 	}
 }
 
+uint32_t request_slot(struct call *c, uint32_t timeout_ms, format_fn *format, struct tag tag)
+{
+	uint32_t number = new_slot(c, &(struct request){ .timeout_ms = timeout_ms }, 1, format, tag);
+
+	if (number)
+		slot_enqueue(c->net, c->conn, number);
+	else
+		no_memory(c);
+	return number;
+}
+
 bool call_reload(struct call *c, format_fn *format, struct tag tag)
 {
-	static const struct request patient = { .timeout_ms = 60000 };
 	const noh_listen_options *o = &c->net->server->o;
 	uint32_t number;
 
 	if (!o->on_reload)
 		return false;
-	number = new_slot(c, &patient, 1, format, tag);
-	if (!number) {
-		no_memory(c);
-		return true;
-	}
-	slot_enqueue(c->net, c->conn, number);
-	o->on_reload(o->user, slot_token(c->net, number));
+	number = request_slot(c, 60000, format, tag);
+	if (number)
+		o->on_reload(o->user, slot_token(c->net, number));
 	return true;
 }
 
@@ -486,16 +492,27 @@ void call_errand(struct call *c, errand_fn *run, const void *args, uint32_t len,
 		 struct tag tag)
 {
 	struct net *n = c->net;
-	struct request r = { .timeout_ms = timeout_ms + 1000 };
-	uint32_t number = new_slot(c, &r, 1, format, tag);
+	uint32_t number = request_slot(c, timeout_ms + 1000, format, tag);
 	int rc;
 
-	if (!number) {
-		no_memory(c);
+	if (!number)
 		return;
-	}
-	slot_enqueue(n, c->conn, number);
 	rc = n->server->door.errand(n->server->door.box, run, args, len, slot_token(n, number));
+	if (rc != NOH_OK)
+		refuse(n, slot_token(n, number), rc);
+}
+
+/* The same: the reader's own time is up before its slot's. */
+void call_events(struct call *c, const struct feed_wish *wish, format_fn *format, struct tag tag)
+{
+	struct net *n = c->net;
+	uint32_t number = request_slot(c, wish->block_ms + 5000, format, tag);
+	int rc;
+
+	if (!number)
+		return;
+	rc = feed_open(n, c->conn, slot_token(n, number), wish, &n->slots[number].feed);
+	n->readers += n->slots[number].feed != NULL;
 	if (rc != NOH_OK)
 		refuse(n, slot_token(n, number), rc);
 }

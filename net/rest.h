@@ -5,6 +5,8 @@
  * rest_send.c   /actor/send, /actor/invoke             rest_life.c   /actor/activate, /actor/deactivate
  * rest_look.c   /actor/status, /actor/list             rest_pool.c   /actor/pool/status
  * rest_admin.c  /admin/dead/..., /admin/schedule/...: what operators do             rest_drain.c  /admin/drain
+ * rest_query.c  what comes behind the '?' of a GET, in one table as well
+ * rest_tell.c   /actor/describe, /actor/tree, /admin/quarantine/...: how actors are, and who belongs to whom
  * openapi.c    /openapi.json
  *
  * Owns     nothing.   Threads  the worker of the connection.
@@ -20,7 +22,7 @@
 
 enum rest_form_id { FORM_SEND, FORM_INVOKE, FORM_ACTIVATE, FORM_DEACTIVATE, FORM_STATUS, FORM_LIST, FORM_POOL,
 		    FORM_DEAD_LIST, FORM_DEAD_SHOW, FORM_DEAD_REDRIVE, FORM_DEAD_PURGE, FORM_SCHEDULE_LIST, FORM_SCHEDULE_CANCEL,
-		    FORM_DRAIN, FORM_DRAIN_STATUS, FORMS };
+		    FORM_QUARANTINE_LIST, FORM_QUARANTINE_RESUME, FORM_DRAIN, FORM_DRAIN_STATUS, FORMS };
 enum { REST_FIELDS_MAX = 4 };
 enum { SEND_ADDRESS, SEND_TYPE, SEND_MESSAGE, SEND_DELAY, INVOKE_TIMEOUT = SEND_DELAY };
 enum { LIFE_ADDRESS, LIFE_FORCE };
@@ -30,6 +32,8 @@ enum { DEAD_ID };
 enum { SCHEDULE_LIMIT, SCHEDULE_CURSOR, SCHEDULE_ADDRESS, SCHEDULE_TYPE };
 enum { CANCEL_ADDRESS, CANCEL_KIND };
 enum { DRAIN_DEADLINE, DRAIN_WAIT };
+enum { QUARANTINE_TYPE, QUARANTINE_LIMIT };
+enum { RESUME_WHOM };
 
 struct rest_form {
 	const char *path, *schema, *response;      /* "/actor/send", names of components                    */
@@ -50,6 +54,34 @@ struct rest_actor {
 	const noh_type *type;
 };
 bool rest_actor(struct call *c, noh_json value, struct rest_actor *actor);
+
+/* ── queries: rest_query.c ── */
+
+enum rest_query_id { QUERY_EVENTS, QUERY_DESCRIBE, QUERY_TREE, QUERIES };
+enum { QUERY_FIELDS_MAX = 8 };
+enum { EVENTS_CURSOR, EVENTS_LAST, EVENTS_SINCE, EVENTS_ACTOR, EVENTS_TYPE, EVENTS_KIND, EVENTS_FOLLOW };
+enum { DESCRIBE_ADDRESS, DESCRIBE_EVENTS };
+enum { TREE_ROOT, TREE_LIMIT };
+
+struct rest_query {
+	const char *path, *response, *summary;
+	const noh_json_field *fields;
+	const struct rest_field_text *texts;
+	uint32_t count;
+};
+extern const struct rest_query rest_queries[QUERIES];
+
+struct query_got {
+	bool    given;
+	int64_t n;                                 /* INT, BOOL; TIME: milliseconds since 1970              */
+	int     len;
+	char    text[ADDRESS_MAX + 1];             /* without escapes                                       */
+};
+
+/* Strictly: each at most once, none that is not in the table. NOH_OK, NOH_EINVAL. */
+int  query_read(const struct rest_query *form, const char *text, size_t len, struct query_got *got);
+bool rest_query(struct call *c, const struct http_request *q, enum rest_query_id id, struct query_got *got);   /* false: told so */
+bool rest_query_actor(struct call *c, const struct query_got *got, char address[ADDRESS_MAX + 1]);            /* the same      */
 
 /* The Idempotency-Key, without the quotes it may stand in; len 0: none. False: the problem is written. */
 bool rest_key(struct call *c, const struct http_request *q, struct arg *key);
@@ -74,6 +106,7 @@ int  rest_message(noh_box *box, const noh_type *type, noh_json message_type, noh
 void rest_message_free(struct rest_message *m);
 
 /* The answer as an object, under this name. */
+void rest_put_bytes(noh_json_out *o, const char *name, const void *bytes, size_t len);     /* without its type's hook */
 void rest_put_answer(noh_json_out *o, const char *name, const noh_type *type, uint32_t kind, const struct reply_part *part);
 
 /* ── responses ── */
@@ -88,6 +121,7 @@ void rest_problem(struct out *o, const struct reply_part *part, rest_write_fn *m
 void rest_problem_of(struct out *o, int code);      /* noh_why() tells */
 
 http_fn rest_send, rest_invoke, rest_activate, rest_deactivate, rest_status, rest_list, rest_pool, rest_openapi;
+http_fn rest_describe, rest_tree, rest_quarantine_list, rest_quarantine_resume;
 http_fn rest_dead_list, rest_dead_show, rest_dead_redrive, rest_dead_purge, rest_schedule_list, rest_schedule_cancel, rest_drain,
 	rest_drain_status;
 

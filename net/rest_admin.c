@@ -73,14 +73,6 @@ static void ask(struct call *c, errand_fn *run, const struct wish *w)
 	call_errand(c, run, w, sizeof *w, CALL_MS, format, (struct tag){ 0, 0 });
 }
 
-static void tell_log(struct call *c, const char *what, const char *whom)
-{
-	char line[600];
-
-	snprintf(line, sizeof line, "%s asked to %s %s", call_session(c)->user, what, whom);
-	c->net->server->door.log(call_box(c), NOH_INFO, line);
-}
-
 static void take(noh_json_got got, char *to, size_t size)
 {
 	to[0] = 0;
@@ -233,7 +225,7 @@ static void one_letter(struct call *c, const struct http_request *q, enum rest_f
 		return;
 	take(got[DEAD_ID], w.id, sizeof w.id);
 	if (what)
-		tell_log(c, what, w.id);
+		call_log(c, what, w.id);
 	ask(c, run, &w);
 }
 
@@ -345,6 +337,6 @@ void rest_schedule_cancel(struct call *c, const struct http_request *q)
 		return;
 	take(got[CANCEL_KIND], w.kind, sizeof w.kind);
 	snprintf(whom, sizeof whom, "%s of %s", w.kind, w.address);
-	tell_log(c, "cancel the timer", whom);
+	call_log(c, "cancel the timer", whom);
 	ask(c, schedule_cancel, &w);
 }

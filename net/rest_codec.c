@@ -121,13 +121,11 @@ static bool put_by_hook(noh_json_out *o, const char *name, const noh_type *type,
 	return false;
 }
 
-void rest_put_answer(noh_json_out *o, const char *name, const noh_type *type, uint32_t kind, const struct reply_part *part)
+void rest_put_bytes(noh_json_out *o, const char *name, const void *bytes, size_t len)
 {
 	noh_json value;
 
-	if (part->len && type->to_json && put_by_hook(o, name, type, kind, part))
-		return;
-	if (part->len && noh_json_check(part->body, part->len, &value) == NOH_OK) {
+	if (len && noh_json_check(bytes, len, &value) == NOH_OK) {
 		if (noh_json_type_of(value) == NOH_JSON_OBJECT) {
 			noh_json_put_raw(o, name, value.at, value.len);
 			return;
@@ -136,12 +134,18 @@ void rest_put_answer(noh_json_out *o, const char *name, const noh_type *type, ui
 		noh_json_put_raw(o, "value", value.at, value.len);
 	} else {
 		noh_json_open(o, name, '{');
-		if (part->len && is_text(part->body, part->len))
-			noh_json_put_text(o, "text", part->body, part->len);
-		else if (part->len)
-			noh_json_put_base64(o, "base64", part->body, part->len);
+		if (len && is_text(bytes, len))
+			noh_json_put_text(o, "text", bytes, len);
+		else if (len)
+			noh_json_put_base64(o, "base64", bytes, len);
 	}
 	noh_json_close(o, '}');
+}
+
+void rest_put_answer(noh_json_out *o, const char *name, const noh_type *type, uint32_t kind, const struct reply_part *part)
+{
+	if (!part->len || !type->to_json || !put_by_hook(o, name, type, kind, part))
+		rest_put_bytes(o, name, part->body, part->len);
 }
 
 /* ── responses ── */

@@ -106,6 +106,20 @@ static const struct rest_field_text drain_texts[] = {
 	[DRAIN_WAIT] = { "Answer when it is over, and not at once", NULL },
 };
 
+static const noh_json_field quarantine_fields[] = {
+	[QUARANTINE_TYPE] = { .name = "actor_type", .type = NOH_JSON_STRING, .least = 1, .most = TYPE_NAME_MAX },
+	[QUARANTINE_LIMIT] = { .name = "limit", .type = NOH_JSON_INT, .least = 1, .most = LIST_MOST, .preset = LIST_PRESET },
+};
+static const struct rest_field_text quarantine_texts[] = {
+	[QUARANTINE_TYPE] = { "Only actors of this type", "\"npc-brain\"" },
+	[QUARANTINE_LIMIT] = { "How many at most", NULL },
+};
+
+static const noh_json_field resume_fields[] = {
+	[RESUME_WHOM] = { .name = "actor", .type = NOH_JSON_STRING, .required = true, .least = 1, .most = ADDRESS_MAX } };
+static const struct rest_field_text resume_texts[] = {
+	[RESUME_WHOM] = { "Its address; or the name of a type: all of that type that are not healthy", "\"npc-brain:character-abc123\"" } };
+
 const struct rest_form rest_forms[FORMS] = {
 	[FORM_SEND] = { "/actor/send", "SendToActorRequest", "SendToActorResponse",
 			"Send a message to an actor; it is activated if need be", send_fields, send_texts, 4 },
@@ -134,6 +148,11 @@ const struct rest_form rest_forms[FORMS] = {
 	[FORM_DRAIN] = { "/admin/drain", "DrainRequest", "DrainState", "Refuse new work, finish what waits, and end", drain_fields,
 			 drain_texts, 2 },
 	[FORM_DRAIN_STATUS] = { "/admin/drain/status", "GetDrainRequest", "DrainState", "How far a drain is", NULL, NULL, 0 },
+	[FORM_QUARANTINE_LIST] = { "/admin/quarantine/list", "ListQuarantineRequest", "ListQuarantineResponse",
+				   "Actors that are degraded, stopped, quarantined or awaiting a revision", quarantine_fields,
+				   quarantine_texts, 2 },
+	[FORM_QUARANTINE_RESUME] = { "/admin/quarantine/resume", "ResumeRequest", "ResumeResponse",
+				     "Let an actor that is not healthy begin anew", resume_fields, resume_texts, 1 },
 };
 
 bool rest_read(struct call *c, const struct http_request *q, enum rest_form_id id, noh_json_got *got)

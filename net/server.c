@@ -8,8 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <openssl/crypto.h>
-#include <openssl/sha.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -214,7 +213,10 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 	s->nets = mem_zalloc(workers * sizeof *s->nets);
 	if (!s->nets || !copy_text(&s->o.bind) || !copy_text(&s->o.unix_path) || !copy_text(&s->o.http_unix_path))
 		rc = error_set(NOH_ENOMEM, "no memory for a server");
-	(void)running_open(&s->running);         /* without it nothing is watched */
+	(void)running_open(&s->running);         /* without them nothing is watched */
+	(void)sources_open(&s->sources);
+	if (rc == NOH_OK)
+		rc = feeds_open(s);
 	if (rc == NOH_OK)
 		rc = choose_io(s);
 	if (rc == NOH_OK)
@@ -254,6 +256,8 @@ void server_close(struct server *s)
 	mem_free((void *)(uintptr_t)s->o.unix_path, 0);
 	mem_free((void *)(uintptr_t)s->o.http_unix_path, 0);
 	running_close(&s->running);
+	feeds_close(s);
+	sources_close(&s->sources);
 	mem_free(s, sizeof *s);
 }
 
@@ -359,49 +363,20 @@ uint64_t account_mark(const uint8_t token[32])
 	return mark | 1;
 }
 
-int net_login(struct net *n, struct session *s, const struct arg *name, const struct arg *secret)
-{
-	const struct accounts *a = load_acquire(&n->server->accounts);
-	uint8_t token[SHA256_DIGEST_LENGTH];
-	int role = -1;
-
-	if (!a || a->count == 0)
-		return -2;
-	SHA256((const uint8_t *)secret->at, secret->len, token);
-	for (size_t i = 0; i < a->count; i++) {          /* all of them, found or not */
-		bool named = strlen(a->list[i].name) == name->len && memcmp(a->list[i].name, name->at, name->len) == 0;
-		bool right = CRYPTO_memcmp(token, a->list[i].token, sizeof token) == 0;
-
-		if (named && right) {
-			role = a->list[i].role;
-			s->account = account_mark(token);
-		}
-	}
-	return role;
-}
-
-int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1])
-{
-	const struct accounts *a = load_acquire(&n->server->accounts);
-	uint8_t token[SHA256_DIGEST_LENGTH];
-	int role = -1;
-
-	if (!a || a->count == 0)
-		return -2;
-	SHA256((const uint8_t *)secret->at, secret->len, token);
-	for (size_t i = 0; i < a->count; i++)            /* all of them, found or not */
-		if (CRYPTO_memcmp(token, a->list[i].token, sizeof token) == 0) {
-			role = a->list[i].role;
-			memcpy(name, a->list[i].name, sizeof a->list[i].name);
-		}
-	return role;
-}
-
 /* ── what commands ask of the server: session.h ── */
 
 struct session *call_session(struct call *c)
 {
 	return &c->conn->session;
+}
+
+void call_log(struct call *c, const char *what, const char *whom)
+{
+	const struct net_door *door = &c->net->server->door;
+	char line[600];
+
+	snprintf(line, sizeof line, "%s asked to %s %s", c->conn->session.user, what, whom);
+	door->log(door->box, NOH_INFO, line);
 }
 
 const noh_listen_options *net_options(struct net *n)
@@ -443,6 +418,9 @@ void server_stats(struct server *s, noh_net_stats *stats)
 	stats->connections = load_relaxed(&s->connections);
 	SUM(accepted);
 	SUM(refused);
+	SUM(refused_address);
+	SUM(logins_failed);
+	SUM(logins_held);
 	SUM(closed_slow);
 	SUM(commands);
 	SUM(errors);

@@ -68,6 +68,9 @@ void session_describe(const struct session *s, struct client *client);
 /* ── what the connection layer gives ──────────────────────────────────────────────────────────── */
 struct session *call_session(struct call *c);
 
+/* A line of the log: who asked for what. */
+void call_log(struct call *c, const char *what, const char *whom);
+
 /* Whatever this connection asked before is answered; else this command waits. Before anything is written. */
 bool call_alone(struct call *c);
 
@@ -81,7 +84,12 @@ int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit
 int net_login(struct net *n, struct session *s, const struct arg *name, const struct arg *secret);
 
 /* The same by the secret alone, and whose it is: HTTP's bearer tokens. */
-int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1]);
+int net_token_role(struct net *n, const struct arg *secret, char name[SESSION_NAME_MAX + 1], uint64_t *account);
+
+/* After too many failed logins from where this connection comes, the next ones are not looked at: for how many seconds;
+ * 0: it is. */
+uint32_t call_login_waits_s(struct call *c);
+void call_login_failed(struct call *c);
 
 /* Name, user, library, protocol or role of this connection changed: whoever shows it to other workers takes
  * a new copy. */

@@ -84,6 +84,7 @@ uint32_t slot_take(struct net *n, struct conn *c)
 	s->step = false;
 	s->running = 0;
 	s->note = NULL;
+	s->feed = NULL;
 	s->replayed = false;
 	s->silent = n->muting;
 	s->proto = c->session.proto;
@@ -107,6 +108,19 @@ static void step_over(struct net *n, struct asked *s)
 	s->step = false;
 }
 
+static void let_go(struct net *n, struct asked *s)
+{
+	mem_free(s->note, s->note_len);
+	s->note = NULL;
+	running_end(&n->server->running, s->running);
+	s->running = 0;
+	if (s->feed) {
+		feed_leave(n, s->feed);
+		s->feed = NULL;
+		n->readers--;
+	}
+}
+
 void slot_give(struct net *n, uint32_t number)
 {
 	struct asked *s = &n->slots[number];
@@ -126,12 +140,8 @@ void slot_give(struct net *n, uint32_t number)
 	n->orphans -= s->orphan;
 	s->orphan = false;
 	step_over(n, s);
-	if (__builtin_expect(s->note || s->running, 0)) {
-		mem_free(s->note, s->note_len);
-		s->note = NULL;
-		running_end(&n->server->running, s->running);
-		s->running = 0;
-	}
+	if (__builtin_expect(s->note || s->running || s->feed, 0))
+		let_go(n, s);
 	s->state = SLOT_FREE;
 	s->gen++;
 	s->next = n->slot_free;
@@ -467,7 +477,7 @@ void slot_abandon(struct net *n, struct conn *c)
 		s->next = 0;
 		s->orphan = true;
 		n->orphans++;
-		if (s->state == SLOT_READY)
+		if (s->state == SLOT_READY || s->feed)
 			slot_give(n, number);
 		number = next;           /* those that wait go with their answers: `ready` finds no connection */
 	}

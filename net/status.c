@@ -26,6 +26,11 @@ static const struct status rows[] = {
 	{ NOH_EIDEM, "IDEMCONFLICT", 422, "idempotency_conflict", "the idempotency key was used with another message" },
 	{ NOH_EPOISON, "QUARANTINED", 422, "quarantined", "the message crashed the server again and again; it was set aside" },
 	{ NOH_ERATE, "RATE", 429, "over_rate", "over the limits of the actor's type; nothing was sent, try again later" },
+	{ NOH_EQUARANTINED, "QUARANTINED", 503, "actor_quarantined", "the actor failed too often and takes no messages: noh quarantine "
+								     "list says why, noh quarantine resume lets it go on" },
+	{ NOH_EDEGRADED, "DEGRADED", 503, "degraded", "the actor failed too often and takes no messages now: try again later; noh "
+						      "describe says why" },
+	{ NOH_ETOOOLD, "TOOOLD", 410, "too_old", "the events behind this cursor are gone; begin with 0" },
 	{ NOH_EINVAL, "ERR", 422, "invalid", "an argument makes no sense; idempotency keys need a server with a data "
 					    "directory" },
 };

@@ -30,7 +30,7 @@ mv "$tmp/all/$lib/libnoh.a" "$dev/$lib/"
 # A static library alone: whoever links it needs the others as well.
 awk '/^Libs:/ { libs = $0; next } /^Libs.private:/ { sub(/^Libs.private:/, ""); print libs $0; next } { print }' \
 	"$tmp/all/$lib/pkgconfig/noh.pc" > "$dev/$lib/pkgconfig/noh.pc"
-cp examples/*.c examples/Makefile "$dev/usr/share/doc/noh-dev/examples/"
+cp -r examples/*.c examples/node examples/Makefile "$dev/usr/share/doc/noh-dev/examples/"
 strip --strip-debug --enable-deterministic-archives "$dev/$lib/libnoh.a"
 
 # ── noh: the server ──

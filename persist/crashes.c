@@ -45,6 +45,7 @@ static void read_list(struct crashes *c)
 		e->print = print;
 		e->kind = kind;
 		store_relaxed(&e->times, times);
+		store_relaxed(&e->blamed, 1);    /* in a run before this one */
 	}
 	if (f)
 		fclose(f);
@@ -87,8 +88,10 @@ static struct crash *count(struct crashes *c, const struct note *n)
 		e->kind = n->kind;
 		store_relaxed(&e->times, 0);
 	}
-	if (e)
+	if (e) {
 		store_relaxed(&e->times, load_relaxed(&e->times) + 1);
+		store_relaxed(&e->blamed, 0);
+	}
 	return e;
 }
 

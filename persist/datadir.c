@@ -45,17 +45,37 @@ static int make_text(const struct datadir *d, char *text, size_t room)
 			    XXH3_64bits(text, (size_t)n));
 }
 
-static int parse_text(struct datadir *d, const char *text, const char *path)
+static bool sums_up(const char *text)
 {
 	const char *sum_at = strstr(text, "\nsum ");
+
+	return strncmp(text, TITLE, sizeof TITLE - 1) == 0 && sum_at &&
+	       strtoull(sum_at + 5, NULL, 16) == XXH3_64bits(text, (size_t)(sum_at + 1 - text));
+}
+
+/* Of another format only the number is sure to be where it is here. If with our own the text sums up, it is one of ours,
+ * and that number is damaged. */
+static bool is_other_format(const char *text, uint32_t *format)
+{
+	const char *rest = strncmp(text, TITLE, sizeof TITLE - 1) == 0 ? strchr(text + sizeof TITLE - 1, '\n') : NULL;
+	char ours[512];
+
+	if (!rest || sscanf(text, TITLE "format %" SCNu32, format) != 1 || *format == DATADIR_FORMAT)
+		return false;
+	return sums_up(text) ||
+	       snprintf(ours, sizeof ours, TITLE "format %u%s", DATADIR_FORMAT, rest) >= (int)sizeof ours || !sums_up(ours);
+}
+
+static int parse_text(struct datadir *d, const char *text, const char *path)
+{
 	char again[512];
 
-	if (strncmp(text, TITLE, sizeof TITLE - 1) || !sum_at ||
-	    strtoull(sum_at + 5, NULL, 16) != XXH3_64bits(text, (size_t)(sum_at + 1 - text)))
+	if (is_other_format(text, &d->format))
+		return error_set(NOH_EVERSION, "%s has format %u, this program reads %u: %s; use that one", path, d->format,
+				 DATADIR_FORMAT, d->format > DATADIR_FORMAT ? "a newer release has written it"
+									    : "a program older than the first release has written it");
+	if (!sums_up(text) || sscanf(text, TITLE "format %" SCNu32 "\n", &d->format) != 1)
 		return error_set(NOH_ECORRUPT, "%s is damaged; restore it from a backup", path);
-	if (sscanf(text, TITLE "format %u\n", &d->format) != 1 || d->format != DATADIR_FORMAT)
-		return error_set(NOH_EVERSION, "%s has format %u, this program reads %u; use the "
-				 "version that wrote it", path, d->format, DATADIR_FORMAT);
 	if (!strstr(text, "\norder little\n"))
 		return error_set(NOH_EVERSION, "%s was written on a machine of another byte order; "
 				 "this one is little-endian", path);

@@ -353,6 +353,7 @@ void db_close(struct db *db)
 {
 	if (!db)
 		return;
+	fold_trim(db);
 	for (uint32_t i = 0; i < READERS; i++) {
 		struct reader *r = &db->readers[i];
 

@@ -61,6 +61,8 @@ int  fold_record(void *f, uint64_t frame, uint64_t epoch, const struct record_he
  * fold_limit allows: nothing was written). */
 int  fold_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms);
 void fold_abort(struct fold *f);
+/* What folds keep in memory for the next one is not needed for a while. */
+void fold_trim(struct db *db);
 
 /* ── reading: each from a snapshot at least as new as the last commit ── */
 
@@ -89,6 +91,8 @@ typedef int db_timer_fn(void *arg, uint64_t due_ms, const char *address, size_t 
 int db_timers(struct db *db, uint64_t from_ms, uint64_t to_ms, db_timer_fn *each, void *arg);
 /* The same from behind one of its rows on, without end. address: of that row, or NULL: all of that time. */
 int db_timers_after(struct db *db, uint64_t due_ms, const char *address, size_t len, db_timer_fn *each, void *arg);
+/* Whoever is not healthy, and no timer: by address. */
+int db_unwell(struct db *db, db_timer_fn *each, void *arg);
 /* Each timer of one actor, as its image has them. NOH_END: it has no image. */
 typedef int db_timer_of_fn(void *arg, const struct part_timer *timer);
 int db_timers_of(struct db *db, const char *address, size_t len, db_timer_of_fn *each, void *arg);

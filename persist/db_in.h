@@ -7,6 +7,7 @@
 #define NOH_PERSIST_DB_IN_H
 
 #include "core/atomic.h"
+#include "persist/blocks.h"
 #include "persist/db.h"
 #include "persist/value.h"
 
@@ -45,6 +46,10 @@ struct db {
 	} shown;
 	_Alignas(CACHE_LINE) struct { atomic_u32 gate; } shared;    /* 1: the map moves, no new reader */
 	struct reader readers[READERS];
+	struct {                             /* whose thread folds: from one fold to the next */
+		struct blocks blocks;
+		size_t        records, messages;     /* room for so many was needed last time */
+	} folding;
 };
 
 static inline bool db_has_table(const struct db *db, enum table t)

@@ -148,6 +148,8 @@ static void check_image(struct verify *v, const MDB_val *key, const struct value
 
 	if (due)
 		v->due += hash_of(timer, key_timer(timer, due, key->mv_data, key->mv_size));
+	if (value_unwell(&parts.vitals))
+		v->due += hash_of(timer, key_timer(timer, VALUE_UNWELL, key->mv_data, key->mv_size));
 	check_entries(v, key, &row->image);
 }
 

@@ -238,13 +238,22 @@ int db_timers(struct db *db, uint64_t from_ms, uint64_t to_ms, db_timer_fn *each
 
 int db_timers_after(struct db *db, uint64_t due_ms, const char *address, size_t len, db_timer_fn *each, void *arg)
 {
-	struct db_walk w = { .db = db, .table = TABLE_TIMERS };
+	struct db_walk w = { .db = db, .table = TABLE_TIMERS, .has_upto = true };
 	uint8_t from[VALUE_KEY_MAX + 1];
 	size_t from_len = key_timer(from, due_ms, address, len);
 
+	key_timer(w.upto, VALUE_UNWELL, NULL, 0);
 	if (address)
 		from[from_len++] = 0;            /* the first key above it */
 	return walk(&w, from, from_len, give_timer, &each, arg);
+}
+
+int db_unwell(struct db *db, db_timer_fn *each, void *arg)
+{
+	struct db_walk w = { .db = db, .table = TABLE_TIMERS };
+	uint8_t from[VALUE_KEY_MAX];
+
+	return walk(&w, from, key_timer(from, VALUE_UNWELL, NULL, 0), give_timer, &each, arg);
 }
 
 static int give_type(const struct value_row *row, const uint8_t *key, size_t len, void *each, void *arg)

@@ -52,6 +52,7 @@ struct disk {
 	const char *how;         /* "io_uring, O_DIRECT and O_DSYNC": for the start line */
 	unsigned    in_flight;   /* how many submits it takes before a reap, at least 1  */
 	bool        at_once;     /* set by who submits: submits may block until they have ended */
+	bool        ended;       /* set by submit: it has, and is to be reaped before the next one */
 };
 
 enum disk_io { DISK_AUTO, DISK_URING, DISK_PLAIN };

@@ -1,8 +1,8 @@
 /* persist/fold.c - gathering the records of many frames, and committing them as one transaction.
  *
- * The records are copied into large chunks, referred to by address, and sorted; fold_write.c then goes
- * through each tree once, in key order. Extra memory: the records once, a reference (40 bytes) per
- * record and per message, and half of the references again while sorting.
+ * The records are copied into large chunks (without their heads), referred to by address, and sorted; fold_write.c
+ * then goes through each tree once, in key order. Extra memory: that copy, 48 bytes of references per record and
+ * per message, and 16 more of them while sorting.
  */
 #include "persist/fold_in.h"
 
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define CHUNK ((size_t)1 << 20)
+#define LARGE_CHUNK ((size_t)16 << 20)   /* of a fold that is not small: on huge pages */
 
 uint8_t *fold_keep(struct fold *f, size_t len)
 {
@@ -20,9 +21,11 @@ uint8_t *fold_keep(struct fold *f, size_t len)
 	struct fold_chunk *c = f->chunks;
 
 	if (!c || c->room - c->used < need) {
-		size_t room = need > CHUNK ? need : CHUNK;
+		size_t room = (f->bytes < 4 * CHUNK ? CHUNK : LARGE_CHUNK) - sizeof *c;
 
-		c = mem_alloc(sizeof *c + room);
+		if (room < need)
+			room = need;
+		c = blocks_take(&f->db->folding.blocks, sizeof *c + room);
 		if (!c)
 			return NULL;
 		*c = (struct fold_chunk){ .next = f->chunks, .room = room };
@@ -54,6 +57,9 @@ int fold_begin(struct db *db, struct fold **out)
 	if (!f)
 		return error_set(NOH_ENOMEM, "folding into %s: out of memory", db->fixed.file);
 	f->db = db;
+	f->records.blocks = f->pending.blocks = &db->folding.blocks;
+	f->records.first_room = db->folding.records;
+	f->pending.first_room = db->folding.messages;
 	db_stamp(db, &f->stamped, &epoch);
 	*out = f;
 	return NOH_OK;
@@ -64,13 +70,21 @@ void fold_limit(struct fold *f, struct fold_pages *pages)
 	f->limit = pages;
 }
 
+void fold_trim(struct db *db)
+{
+	blocks_free(&db->folding.blocks);
+	db->folding.records = db->folding.messages = 0;
+}
+
 void fold_abort(struct fold *f)
 {
 	if (!f)
 		return;
+	f->db->folding.records = f->records.room;
+	f->db->folding.messages = f->pending.room;
 	for (struct fold_chunk *c = f->chunks, *next; c; c = next) {
 		next = c->next;
-		mem_free(c, sizeof *c + c->room);
+		blocks_give(&f->db->folding.blocks, c, sizeof *c + c->room);
 	}
 	refs_free(&f->records);
 	refs_free(&f->pending);
@@ -93,11 +107,11 @@ static bool note_message(struct fold *f, const void *receiver, size_t len, const
 	if (!kept)
 		return false;
 	memcpy(kept, key, key_len);
-	return refs_add(&f->pending, kept, key_len, id->seq, at);
+	return refs_add(&f->pending, kept, key_len, id->seq, at, 0);
 }
 
-static bool note_part(struct fold *f, uint64_t frame, const struct record_head *head, const uint8_t *at,
-		      const struct part *p)
+static bool note_part(struct fold *f, uint64_t frame, const struct record_head *head, const uint8_t *address,
+		      const uint8_t *at, const struct part *p)
 {
 	struct part_emitted e;
 	struct part_dead d;
@@ -110,7 +124,7 @@ static bool note_part(struct fold *f, uint64_t frame, const struct record_head *
 		return note_message(f, p->key, p->key_len, &e.id, at);
 	case PART_CONSUMED:
 		memcpy(&id, p->data, sizeof id);
-		return note_message(f, record_address(head), head->address_len, &id, NULL);
+		return note_message(f, address, head->address_len, &id, NULL);
 	case PART_DEAD:
 		memcpy(&d, p->data, sizeof d);
 		return d.id.seq == 0 || note_message(f, p->key, p->key_len, &d.id, NULL);
@@ -129,7 +143,7 @@ int fold_record(void *arg, uint64_t frame, uint64_t epoch, const struct record_h
 		const uint8_t *parts, const uint8_t *parts_end)
 {
 	struct fold *f = arg;
-	size_t before = record_parts_at(head->address_len), len = (size_t)(parts_end - parts);
+	size_t len = (size_t)(parts_end - parts);
 	struct part p;
 
 	(void)epoch;
@@ -138,23 +152,29 @@ int fold_record(void *arg, uint64_t frame, uint64_t epoch, const struct record_h
 	if (!parts_valid(parts, parts_end) || memchr(record_address(head), 0, head->address_len))
 		return error_set(NOH_ECORRUPT, "folding into %s: a record of frame %llu makes no sense",
 				 f->db->fixed.file, (unsigned long long)frame);
-	uint8_t *copy = fold_keep(f, before + len);
+	struct kept_record *copy = (void *)fold_keep(f, sizeof *copy + record_pad(head->address_len) + len);
+	uint32_t note = head->flags & RECORD_GONE ? NOTE_GONE : NOTE_PLAIN;
 
 	if (!copy)
 		goto no_memory;
-	memcpy(copy, head, before);
-	memcpy(copy + before, parts, len);
-	head = (const struct record_head *)(const void *)copy;
-	if (!(head->flags & RECORD_NOTICE) &&
-	    !refs_add(&f->records, record_address(head), head->address_len, head->seq, copy))
-		goto no_memory;
-	const uint8_t *at = copy + before, *end = at + len;
+	*copy = (struct kept_record){ (uint32_t)record_pad(head->address_len), (uint32_t)len };
+	memcpy(copy->bytes, record_address(head), copy->parts_at);
+	memcpy(copy->bytes + copy->parts_at, parts, len);
+	const uint8_t *at = copy->bytes + copy->parts_at, *end = at + len;
 
-	for (const uint8_t *start = at; part_next(&at, end, &p); start = at)
-		if (!note_part(f, frame, head, start, &p))
+	for (const uint8_t *start = at; part_next(&at, end, &p); start = at) {
+		if (!note_part(f, frame, head, copy->bytes, start, &p))
 			goto no_memory;
+		if (p.kind == PART_STATE)
+			note |= NOTE_STATE;
+		else if (p.kind != PART_EVENT)           /* that has its own list */
+			note &= ~(uint32_t)NOTE_PLAIN;
+	}
+	if (!(head->flags & RECORD_NOTICE) &&
+	    !refs_add(&f->records, copy->bytes, head->address_len, head->seq, copy, note))
+		goto no_memory;
 	f->count++;
-	f->bytes += before + len;
+	f->bytes += record_parts_at(head->address_len) + len;
 	return NOH_OK;
 no_memory:
 	return error_set(NOH_ENOMEM, "folding into %s: out of memory", f->db->fixed.file);

@@ -22,6 +22,19 @@ struct fold_type {
 	int64_t more;
 };
 
+/* A record without its head: its address, padded to 8, and its parts. */
+struct kept_record {
+	uint32_t parts_at, parts_len;
+	uint8_t  bytes[];
+};
+
+/* What is remembered of a record, so that it need not be looked at again. */
+enum {
+	NOTE_STATE = 1,                  /* it has one */
+	NOTE_PLAIN = 2,                  /* it has nothing else: a later one of the same actor with a state outdoes it */
+	NOTE_GONE = 4,
+};
+
 /* An event: its group, its place there. */
 struct fold_event { uint64_t frame, order, nth; const uint8_t *event; size_t len; };
 
@@ -29,7 +42,7 @@ struct fold {
 	struct db         *db;
 	uint64_t           stamped;      /* frames up to here are in the image already */
 	struct fold_chunk *chunks;
-	struct refs        records;      /* by address */
+	struct refs        records;      /* by address; note: NOTE_... */
 	struct refs        pending;      /* by pending key; at: the EMITTED part, NULL: consumed */
 	uint64_t           count, bytes, rows;
 	struct fold_event *events;       /* in the order read; sorted when written */
@@ -64,6 +77,8 @@ int fold_write(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms, 
 
 /* fold_side.c: what a record brings besides the actor itself. Results as above. */
 int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value);
+/* The same for a row that is there, and on which the cursor stands: fold_get was the last that moved it. */
+int fold_replace(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value);
 int fold_get(struct fold *f, enum table t, const void *key, size_t len, struct value_row *row);
 int fold_delete(struct fold *f, enum table t, const void *key, size_t len);
 int fold_damaged(struct fold *f, enum table t, const void *key, size_t len);

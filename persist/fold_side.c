@@ -49,8 +49,8 @@ static int note_page(struct fold *f, enum table t, const void *at, size_t len)
 	return FOLD_FAILED;
 }
 
-static int put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value,
-	       unsigned flags)
+static int put_row(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, unsigned flags,
+		   uint8_t **value)
 {
 	MDB_val k = { len, (void *)(uintptr_t)key }, val = { value_len, NULL };
 	int rc = mdb_cursor_put(f->cursors[t], &k, &val, MDB_RESERVE | flags);
@@ -62,12 +62,17 @@ static int put(struct fold *f, enum table t, const void *key, size_t len, size_t
 /* Room for a value, to be filled before anything else is written. */
 int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
 {
-	return put(f, t, key, len, value_len, value, 0);
+	return put_row(f, t, key, len, value_len, 0, value);
+}
+
+int fold_replace(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
+{
+	return put_row(f, t, key, len, value_len, MDB_CURRENT, value);
 }
 
 int fold_append(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
 {
-	int rc = put(f, t, key, len, value_len, value, MDB_APPEND);
+	int rc = put_row(f, t, key, len, value_len, MDB_APPEND, value);
 
 	return rc == MDB_KEYEXIST ? fold_damaged(f, t, key, len) : rc;
 }
@@ -112,15 +117,17 @@ int fold_pending(struct fold *f)
 
 		end = refs_group(&f->pending, i);
 		for (size_t n = i; n < end; n++) {
-			if (f->pending.all[n].at)
-				sent = &f->pending.all[n];
+			const struct ref *r = refs_nth(&f->pending, n);
+
+			if (r->at)
+				sent = r;
 			else
 				consumed = true;
 		}
 		if (sent && !consumed)
 			rc = write_message(f, sent);
 		else if (!sent)
-			rc = fold_delete(f, TABLE_PENDING, f->pending.all[i].key, f->pending.all[i].len);
+			rc = fold_delete(f, TABLE_PENDING, refs_nth(&f->pending, i)->key, refs_nth(&f->pending, i)->len);
 	}
 	return rc;
 }
@@ -257,7 +264,7 @@ int fold_timers(struct fold *f)
 	if (!refs_sort(&f->timers))
 		return fold_nomem(f);
 	for (size_t i = 0; rc == 0 && i < f->timers.count; i++) {
-		const struct ref *r = &f->timers.all[i];
+		const struct ref *r = refs_nth(&f->timers, i);
 		uint8_t *value;
 
 		if (!r->at) {

@@ -22,25 +22,17 @@ struct actor {
 	bool               there;        /* it has a row */
 	struct value_image old, now;     /* its entries */
 	uint64_t           old_due;
+	bool               old_unwell;
 	struct part_state  old_state;
-	const uint8_t     *state_at, *timers_at;     /* parts of the new image; NULL: none */
+	const uint8_t     *state_at, *timers_at, *vitals_at;     /* parts of the new image; NULL: none */
 };
 
-static const uint8_t *parts_of(const uint8_t *record, const uint8_t **end)
+static const uint8_t *parts_of(const uint8_t *at, const uint8_t **end)
 {
-	struct record_head head;
+	const struct kept_record *k = (const void *)at;
 
-	memcpy(&head, record, sizeof head);
-	*end = record + head.size;
-	return record + record_parts_at(head.address_len);
-}
-
-static bool is_gone(const uint8_t *record)
-{
-	struct record_head head;
-
-	memcpy(&head, record, sizeof head);
-	return (head.flags & RECORD_GONE) != 0;
+	*end = k->bytes + k->parts_at + k->parts_len;
+	return k->bytes + k->parts_at;
 }
 
 /* Copy what may stay of the old row: the page it lies in changes as soon as something is written. */
@@ -66,7 +58,9 @@ static int keep_old(struct fold *f, struct actor *a, const struct value_row *row
 	a->now = row->image;
 	a->state_at = parts.state_at;
 	a->timers_at = parts.timers_at;
+	a->vitals_at = parts.vitals_at;
 	a->old_due = value_due(&parts.timers);
+	a->old_unwell = value_unwell(&parts.vitals);
 	if (parts.state_at)
 		memcpy(&a->old_state, parts.state.data, sizeof a->old_state);
 	*base = row->v.seq;
@@ -138,7 +132,7 @@ static int write_entries(struct fold *f, struct actor *a)
 		return fold_nomem(f);
 	for (size_t i = 0, end; i < f->entries.count; i = end) {
 		end = refs_group(&f->entries, i);
-		int rc = write_entry(f, a, &f->entries.all[end - 1]);
+		int rc = write_entry(f, a, refs_nth(&f->entries, end - 1));
 
 		if (rc != 0)
 			return rc;
@@ -160,10 +154,10 @@ static size_t part_bytes(const uint8_t *at)
 
 static int write_image(struct fold *f, struct actor *a)
 {
-	size_t state = part_bytes(a->state_at), timers = part_bytes(a->timers_at);
-	size_t before = sizeof(struct value_head) + sizeof a->now;
+	size_t state = part_bytes(a->state_at), timers = part_bytes(a->timers_at), vitals = part_bytes(a->vitals_at);
+	size_t before = sizeof(struct value_head) + sizeof a->now, all = before + state + timers + vitals;
 	uint8_t *value;
-	int rc = fold_put(f, TABLE_IMAGES, a->address, a->len, before + state + timers, &value);
+	int rc = (a->there ? fold_replace : fold_put)(f, TABLE_IMAGES, a->address, a->len, all, &value);
 
 	if (rc != 0)
 		return rc;
@@ -172,7 +166,9 @@ static int write_image(struct fold *f, struct actor *a)
 		memcpy(value + before, a->state_at, state);
 	if (timers)
 		memcpy(value + before + state, a->timers_at, timers);
-	value_seal(TABLE_IMAGES, a->address, a->len, value, before + state + timers, a->seq);
+	if (vitals)
+		memcpy(value + before + state + timers, a->vitals_at, vitals);
+	value_seal(TABLE_IMAGES, a->address, a->len, value, all, a->seq);
 	return 0;
 }
 
@@ -185,7 +181,7 @@ static int note_timer(struct fold *f, struct actor *a, uint64_t due, bool put)
 	if (!kept)
 		return fold_nomem(f);
 	memcpy(kept, key, len);
-	return refs_add(&f->timers, kept, len, a->seq, put ? kept : NULL) ? 0 : fold_nomem(f);
+	return refs_add(&f->timers, kept, len, a->seq, put ? kept : NULL, 0) ? 0 : fold_nomem(f);
 }
 
 /* Types and timers follow what became of the image. */
@@ -193,7 +189,9 @@ static int follow_image(struct fold *f, struct actor *a, bool stays)
 {
 	struct part_state state = { .version = 0 };
 	struct part timers = a->timers_at ? fold_part(a->timers_at) : (struct part){ .kind = 0 };
+	struct part vitals = a->vitals_at ? fold_part(a->vitals_at) : (struct part){ .kind = 0 };
 	uint64_t due = stays ? value_due(&timers) : 0;
+	bool unwell = stays && value_unwell(&vitals);
 	int rc = 0;
 
 	if (a->state_at)
@@ -211,6 +209,8 @@ static int follow_image(struct fold *f, struct actor *a, bool stays)
 		rc = note_timer(f, a, a->old_due, false);
 	if (rc == 0 && due != a->old_due && due)
 		rc = note_timer(f, a, due, true);
+	if (rc == 0 && unwell != a->old_unwell)
+		rc = note_timer(f, a, VALUE_UNWELL, unwell);
 	return rc;
 }
 
@@ -233,9 +233,13 @@ static int gather(struct fold *f, struct actor *a, const struct ref *r, bool cou
 			if (counts)
 				a->timers_at = p.len ? start : NULL;
 			break;
+		case PART_VITALS:
+			if (counts)
+				a->vitals_at = start;
+			break;
 		case PART_PUT:
 		case PART_DELETE:
-			if (counts && !refs_add(&f->entries, p.key, p.key_len, r->seq, start))
+			if (counts && !refs_add(&f->entries, p.key, p.key_len, r->seq, start, 0))
 				rc = fold_nomem(f);
 			break;
 		case PART_IDEM:
@@ -254,44 +258,80 @@ static int gather(struct fold *f, struct actor *a, const struct ref *r, bool cou
 	return rc;
 }
 
-static int write_actor(struct fold *f, const struct ref *r, size_t n)
+/* Which of an actor's n records, from the first-th on, erases it, and which is the last with a state. SIZE_MAX: none. */
+struct turns { size_t gone, state; };
+
+static struct turns look_over(const struct fold *f, size_t first, size_t n, uint64_t base)
 {
-	struct actor a = { .address = (const char *)r->key, .len = r->len };
+	struct turns t = { SIZE_MAX, SIZE_MAX };
+	uint64_t before = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct ref *r = refs_nth(&f->records, first + i);
+
+		if (i > 0 && r->seq == before)
+			continue;        /* the same record, read twice: the first one counts */
+		before = r->seq;
+		if (r->seq > base && (r->note & NOTE_GONE))
+			t.gone = i;
+		if (r->note & NOTE_STATE)
+			t.state = i;
+	}
+	return t;
+}
+
+static int gather_all(struct fold *f, struct actor *a, size_t first, size_t n, uint64_t base, const struct turns *t)
+{
+	uint64_t before = 0;
+	int rc = 0;
+
+	f->entries.count = 0;
+	a->seq = base;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const struct ref *r = refs_nth(&f->records, first + i);
+		bool new = r->seq > base && (t->gone == SIZE_MAX || i >= t->gone);
+
+		if (i > 0 && r->seq == before)
+			continue;
+		before = r->seq;
+		if ((r->note & NOTE_PLAIN) && t->state != SIZE_MAX && i < t->state)
+			continue;        /* nothing of it stays, whether it counts or not */
+		rc = gather(f, a, r, new);
+		if (new)
+			a->seq = r->seq;
+	}
+	return rc;
+}
+
+static int write_actor(struct fold *f, size_t first, size_t n)
+{
+	const struct ref *any = refs_nth(&f->records, first);
+	struct actor a = { .address = (const char *)any->key, .len = any->len };
 	uint64_t base = 0;
 	struct value_row row;
-	size_t gone = SIZE_MAX;
 	int rc = fold_get(f, TABLE_IMAGES, a.address, a.len, &row);
 
 	if (rc == 0)
 		rc = keep_old(f, &a, &row, &base);
 	else if (rc == MDB_NOTFOUND)
 		rc = 0;
-	for (size_t i = 0; i < n; i++)
-		if (r[i].seq > base && is_gone(r[i].at))
-			gone = i;
-	if (gone != SIZE_MAX) {
+	struct turns turns = look_over(f, first, n, base);
+
+	if (turns.gone != SIZE_MAX) {
 		a.state_at = NULL;
 		a.timers_at = NULL;
+		a.vitals_at = NULL;
 		if (rc == 0 && !PLANT(PLANT_ENTRIES_LEFT))
 			rc = erase_entries(f, &a);
 	}
-	f->entries.count = 0;
-	a.seq = base;
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		bool new = r[i].seq > base && (gone == SIZE_MAX || i >= gone);
-
-		if (i > 0 && r[i].seq == r[i - 1].seq)
-			continue;        /* the same record, read twice */
-		rc = gather(f, &a, &r[i], new);
-		if (new)
-			a.seq = r[i].seq;
-	}
+	if (rc == 0)
+		rc = gather_all(f, &a, first, n, base, &turns);
 	if (rc == 0)
 		rc = write_entries(f, &a);
 	if (rc != 0 || a.seq == base)
 		return rc;
 	/* An actor that only passed messages on leaves no row; one that has a row keeps its sequence. */
-	bool stays = a.state_at || a.timers_at || a.now.entries || (a.there && gone == SIZE_MAX);
+	bool stays = a.state_at || a.timers_at || a.vitals_at || a.now.entries || (a.there && turns.gone == SIZE_MAX);
 
 	rc = follow_image(f, &a, stays);
 	if (rc != 0)
@@ -317,15 +357,28 @@ static int start(struct fold *f)
 	return f->failed == NOH_OK ? 0 : FOLD_FAILED;
 }
 
+/* The references first, then what they refer to: a record stands on two lines. *ref, *record: how far that was done. */
+static void look_ahead(const struct fold *f, size_t from, size_t *ref, size_t *record)
+{
+	for (; *ref < from + 3 * AHEAD && *ref < f->records.count; ++*ref)
+		__builtin_prefetch(refs_nth(&f->records, *ref));
+	for (; *record < from + AHEAD && *record < f->records.count; ++*record) {
+		const uint8_t *at = refs_nth(&f->records, *record)->at;
+
+		__builtin_prefetch(at);
+		__builtin_prefetch(at + 64);
+	}
+}
+
 int fold_write(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms, int *failed)
 {
+	size_t ref = 0, record = 0;
 	int rc = start(f);
 
 	for (size_t i = 0, end; rc == 0 && i < f->records.count; i = end) {
 		end = refs_group(&f->records, i);
-		if (end + AHEAD < f->records.count)
-			__builtin_prefetch(f->records.all[end + AHEAD].at);
-		rc = write_actor(f, &f->records.all[i], end - i);
+		look_ahead(f, end, &ref, &record);
+		rc = write_actor(f, i, end - i);
 		if (rc == FOLD_FAILED && f->failed == NOH_FULL)
 			f->limit->fitted = (uint32_t)(i * 256 / f->records.count);
 	}

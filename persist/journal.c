@@ -396,6 +396,8 @@ static int compose(struct journal *j, bool look)
 		if (did < 0)
 			return did;
 		did = SOMETHING;
+		if (j->fixed.disk->ended)
+			break;                       /* who waits for it need not wait for the next one */
 	}
 	return did;
 }

@@ -4,6 +4,13 @@
  * this order. Told earlier, the store would drop what LMDB does not have yet, and the journal would
  * recycle what only it has.
  *
+ * When: the later, the better. A key that was written often is folded once, and a fold of keys all over the image writes
+ * most of its pages however many have changed. But what comes while it runs has to fit into the journal as well. So
+ * the keeper measures how fast records come and how fast they go, and begins when the rest of the journal is what
+ * will come meanwhile: at three eighths of its limit if nothing is known or it comes fast, at half as much again if
+ * slowly; not later, for its records are in memory while it runs. What has waited for a minute is folded whatever it is; and when nothing has come for ten seconds, what is worth it: nobody is
+ * disturbed then, and a restart after a crash has less to read.
+ *
  * A full disk or too little memory is no failure: the journal keeps what it has, and a smaller fold is
  * tried a second later.
  *
@@ -21,14 +28,18 @@
 #include "core/futex.h"
 #include "core/mem.h"
 
-/* A fold of keys all over the image writes most of its pages, however many changed: larger ones cost less each. Three
- * eighths of the journal's default limit: the rest is room for what comes while it runs. */
-#define FOLD_BYTES ((uint64_t)96 << 20)
+#define FOLD_BYTES ((uint64_t)96 << 20)  /* three eighths of the journal's default limit */
 #define FOLD_MS 60000
 #define RETRY_NS UINT64_C(1000000000)
 #define EVENTS_MOST ((uint64_t)32 << 20)         /* in memory, then they are folded */
 #define LEAST ((uint64_t)1 << 20)
 #define LEAST_BATCH ((uint64_t)1 << 16)  /* below that no fold is given up for its pages */
+#define QUIET_NS UINT64_C(10000000000)
+#define QUIET_SHARE 12                   /* of fold_bytes: less is not worth a fold of its own */
+#define TRIM_SECONDS 16
+#define NAP_NS UINT64_C(1000000000)
+#define NAP_LEAST_NS UINT64_C(20000000)
+#define MEASURE_NS UINT64_C(50000000)    /* how fast it comes is taken over at least so long */
 
 static uint64_t fold_bytes(const struct keeper *k)
 {
@@ -37,6 +48,47 @@ static uint64_t fold_bytes(const struct keeper *k)
 	if (memory && memory / 4 < bytes)
 		bytes = memory / 4 > LEAST_BATCH ? memory / 4 : LEAST_BATCH;
 	return bytes;
+}
+
+static uint64_t per_second(uint64_t bytes, uint64_t ns)
+{
+	return ns ? (uint64_t)((double)bytes * 1e9 / (double)ns) : 0;
+}
+
+/* How much may wait before it is folded. */
+static uint64_t fold_at(const struct keeper *k)
+{
+	uint64_t least = fold_bytes(k), room = least / 3 * 7;    /* seven eighths of the limit */
+
+	if (load_relaxed(&k->memory) || !k->pace.goes)
+		return least;
+	uint64_t at = (uint64_t)((double)room * (double)k->pace.goes / (double)(k->pace.goes + k->pace.comes));
+
+	return at < least ? least : at > least / 2 * 3 ? least / 2 * 3 : at;
+}
+
+static void look_at_pace(struct keeper *k, const struct journal_stats *stats, uint64_t now)
+{
+	uint64_t passed = now - k->pace.at_ns;
+
+	if (stats->durable_frame != k->pace.frame) {
+		k->pace.frame = stats->durable_frame;
+		k->pace.quiet_ns = now;
+	}
+	if (k->pace.at_ns && passed < MEASURE_NS)
+		return;
+	k->pace.comes = k->pace.at_ns ? per_second(stats->bytes - k->pace.bytes, passed) : 0;
+	k->pace.at_ns = now ? now : 1;
+	k->pace.bytes = stats->bytes;
+}
+
+/* Not to be late: at the latest when it will be time. */
+static void plan_nap(struct keeper *k, const struct journal_stats *stats)
+{
+	uint64_t at = fold_at(k), left = at > stats->unfolded_bytes ? at - stats->unfolded_bytes : 0;
+	uint64_t ns = k->pace.comes && !k->retry_ns ? (uint64_t)((double)left * 1e9 / (double)k->pace.comes) : NAP_NS;
+
+	k->pace.nap_ns = ns < NAP_LEAST_NS ? NAP_LEAST_NS : ns < NAP_NS ? ns : NAP_NS;
 }
 
 static uint64_t fold_ns(const struct keeper *k)
@@ -50,6 +102,16 @@ static uint64_t most_bytes(const struct keeper *k)
 	uint64_t batch = fold_bytes(k) * (load_relaxed(&k->memory) ? 1 : 2);
 
 	return k->most && k->most < batch ? k->most : batch;
+}
+
+/* A fold takes much memory. If the next one is a while away, it is the system's meanwhile. */
+static void trim(struct keeper *k)
+{
+	if (!k->trims || (!load_relaxed(&k->memory) && k->pace.comes >= fold_bytes(k) / TRIM_SECONDS))
+		return;
+	k->trims = false;
+	fold_trim(k->db);
+	mem_trim();
 }
 
 static void tell_store(struct keeper *k, uint64_t epoch)
@@ -127,7 +189,8 @@ static int fold_once(struct keeper *k)
 	}
 	fold_limit(f, &pages);
 	rc = fold_commit(f, upto, last, k->wall_ms(k->wall_arg));
-	mem_trim();                      /* it was much, and the next one is a while away */
+	k->trims = true;
+	trim(k);
 	if (rc == NOH_FULL)
 		return fold_less(k, &pages);
 	if (rc != NOH_OK)
@@ -142,10 +205,8 @@ static int fold_once(struct keeper *k)
 	return rc < 0 ? put_off(k, rc) : 1;
 }
 
-static bool is_time(struct keeper *k, const struct journal_stats *stats, uint64_t frame)
+static bool is_time(struct keeper *k, const struct journal_stats *stats, uint64_t frame, uint64_t now)
 {
-	uint64_t now = clock_now_ns(&k->clock);
-
 	if (k->retry_ns && now < k->retry_ns)
 		return false;
 	if (stats->durable_frame <= frame) {
@@ -154,18 +215,36 @@ static bool is_time(struct keeper *k, const struct journal_stats *stats, uint64_
 	}
 	if (k->oldest_ns == 0)
 		k->oldest_ns = now ? now : 1;
-	return load_acquire(&k->asked) != 0 || stats->unfolded_bytes >= fold_bytes(k) ||
+	return load_acquire(&k->asked) != 0 || stats->unfolded_bytes >= fold_at(k) ||
 	       (k->events && eventlog_bytes(k->events) >= EVENTS_MOST) ||
-	       now - k->oldest_ns >= fold_ns(k);
+	       now - k->oldest_ns >= fold_ns(k) ||
+	       (now - k->pace.quiet_ns >= QUIET_NS && stats->unfolded_bytes >= fold_bytes(k) / QUIET_SHARE);
+}
+
+/* And how long it took. */
+static int fold_timed(struct keeper *k, uint64_t waits)
+{
+	uint64_t began = clock_now_ns(&k->clock);
+
+	store_relaxed(&k->folding, 1);
+	int rc = fold_once(k);
+
+	store_relaxed(&k->folding, 0);
+	if (rc == 1 && waits >= fold_bytes(k) / QUIET_SHARE)     /* of a small one the sync is most */
+		k->pace.goes = per_second(waits < most_bytes(k) ? waits : most_bytes(k), clock_now_ns(&k->clock) - began);
+	return rc;
 }
 
 /* Where nothing is folded nobody else looks for events that are too old, or too many by a new limit. */
 static int expire_events(struct keeper *k)
 {
-	uint64_t wall = k->wall_ms(k->wall_arg);
+	uint64_t wall;
 	int rc;
 
-	if ((k->retry_ns && clock_now_ns(&k->clock) < k->retry_ns) || !db_events_expire(k->db, wall))
+	if (db_events_gone(k->db) == db_events_newest(k->db) || (k->retry_ns && clock_now_ns(&k->clock) < k->retry_ns))
+		return 0;
+	wall = k->wall_ms(k->wall_arg);
+	if (!db_events_expire(k->db, wall))
 		return 0;
 	rc = db_expire_events(k->db, wall);
 	tell_events(k);
@@ -175,17 +254,16 @@ static int expire_events(struct keeper *k)
 int keeper_step(struct keeper *k)
 {
 	struct journal_stats stats;
-	uint64_t frame, epoch, durable = journal_durable(k->journal);
+	uint64_t frame, epoch, durable = journal_durable(k->journal), now = clock_now_ns(&k->clock);
 
 	journal_get_stats(k->journal, &stats);
 	db_stamp(k->db, &frame, &epoch);
-	if (is_time(k, &stats, frame)) {
+	look_at_pace(k, &stats, now);
+	plan_nap(k, &stats);
+	trim(k);
+	if (is_time(k, &stats, frame, now)) {
 		store_seq_cst(&k->asked, 0);
-		store_relaxed(&k->folding, 1);
-		int rc = fold_once(k);
-
-		store_relaxed(&k->folding, 0);
-		return rc;
+		return fold_timed(k, stats.unfolded_bytes);
 	}
 	if (stats.durable_frame <= frame) {
 		store_seq_cst(&k->asked, 0);             /* there is nothing more to give */
@@ -197,6 +275,11 @@ int keeper_step(struct keeper *k)
 	if (rc >= 0)
 		rc = expire_events(k);
 	return rc < 0 ? put_off(k, rc) : rc;
+}
+
+uint64_t keeper_nap_ns(const struct keeper *k)
+{
+	return k->pace.nap_ns;
 }
 
 int keeper_fold_all(struct keeper *k)

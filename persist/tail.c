@@ -199,7 +199,7 @@ static bool is_about(const struct record_head *h, const char *address, size_t le
 
 /* An actor being put together: pointers into the tail and into LMDB's image. */
 struct whole {
-	struct part  state, timers;             /* len 0: none */
+	struct part  state, timers, vitals;     /* len 0: none */
 	struct entry { struct part part; uint32_t order; } *entries;
 	struct part *messages;
 	struct message_id *consumed;
@@ -237,6 +237,9 @@ static void whole_part(struct whole *w, const struct part *p, const char *addres
 		break;
 	case PART_TIMERS:
 		w->timers = *p;
+		break;
+	case PART_VITALS:
+		w->vitals = *p;
 		break;
 	case PART_PUT:
 	case PART_DELETE:
@@ -352,7 +355,8 @@ static void put_part(uint8_t **at, const struct part *p)
 static size_t whole_size(const struct whole *w)
 {
 	size_t n = (w->state.len ? part_size(0, w->state.len) : 0) +
-		   (w->timers.len ? part_size(0, w->timers.len) : 0);
+		   (w->timers.len ? part_size(0, w->timers.len) : 0) +
+		   (w->vitals.len ? part_size(0, w->vitals.len) : 0);
 
 	for (uint32_t i = 0; i < w->entry_count; i++)
 		n += part_size(w->entries[i].part.key_len, w->entries[i].part.len);
@@ -367,6 +371,8 @@ static void write_whole(const struct whole *w, uint8_t *at)
 		put_part(&at, &w->state);
 	if (w->timers.len)
 		put_part(&at, &w->timers);
+	if (w->vitals.len)
+		put_part(&at, &w->vitals);
 	for (uint32_t i = 0; i < w->entry_count; i++)
 		put_part(&at, &w->entries[i].part);
 	for (uint32_t i = 0; i < w->message_count; i++)
@@ -422,7 +428,7 @@ static void apply_record(struct whole *w, const struct tail *t, uint32_t at, con
 	if (!message) {
 		*seq = h->seq > *seq ? h->seq : *seq;
 		if (h->flags & RECORD_GONE) {
-			w->state.len = w->timers.len = 0;
+			w->state.len = w->timers.len = w->vitals.len = 0;
 			w->entry_count = 0;
 		}
 	}
@@ -479,7 +485,7 @@ static bool keeps_something(const uint8_t *parts, const uint8_t *end)
 	struct part p;
 
 	while (part_next(&parts, end, &p))
-		if (p.kind == PART_STATE || p.kind == PART_PUT || (p.kind == PART_TIMERS && p.len))
+		if (p.kind == PART_STATE || p.kind == PART_PUT || p.kind == PART_VITALS || (p.kind == PART_TIMERS && p.len))
 			return true;
 	return false;
 }

@@ -2,6 +2,7 @@
 #include "persist/value.h"
 
 #include "core/event.h"
+#include "noh.h"
 
 #include <assert.h>
 #include <string.h>
@@ -132,14 +133,18 @@ bool value_image_parts(const uint8_t *parts, size_t len, struct value_parts *out
 
 	*out = (struct value_parts){ .state_at = NULL };
 	for (; part_next(&at, end, &p); start = at) {
-		if (p.kind == PART_STATE && !out->state_at && !out->timers_at && p.key_len == 0 &&
+		if (p.kind == PART_STATE && !out->state_at && !out->timers_at && !out->vitals_at && p.key_len == 0 &&
 		    p.len >= sizeof(struct part_state)) {
 			out->state = p;
 			out->state_at = start;
-		} else if (p.kind == PART_TIMERS && !out->timers_at && p.key_len == 0 &&
+		} else if (p.kind == PART_TIMERS && !out->timers_at && !out->vitals_at && p.key_len == 0 &&
 			   p.len % sizeof(struct part_timer) == 0) {
 			out->timers = p;
 			out->timers_at = start;
+		} else if (p.kind == PART_VITALS && !out->vitals_at && p.key_len == 0 &&
+			   part_data_fits(PART_VITALS, p.data, p.len)) {
+			out->vitals = p;
+			out->vitals_at = start;
 		} else {
 			return false;
 		}
@@ -160,6 +165,16 @@ uint64_t value_due(const struct part *timers)
 			due = t.due_ms ? t.due_ms : 1;
 	}
 	return due;
+}
+
+bool value_unwell(const struct part *vitals)
+{
+	struct part_vitals v;
+
+	if (vitals->kind != PART_VITALS || vitals->len < sizeof v)
+		return false;
+	memcpy(&v, vitals->data, sizeof v);
+	return v.health >= NOH_DEGRADED;
 }
 
 static uint8_t *put_u64(uint8_t *to, uint64_t n)

@@ -4,12 +4,12 @@
  * sequence, and with a short sum of the key alone (a neighbour is checked without reading all of it).
  * Rows lie unaligned in the map: nothing here is read but through memcpy.
  *
- *     images    head | entries, entries_sum | STATE and TIMERS parts
+ *     images    head | entries, entries_sum | STATE, TIMERS and VITALS parts
  *     entries   head | value
  *     pending   head | struct part_emitted, asker, body
  *     idem      head | number | struct part_idem, answer
  *     idem_age  head | key of the idem row
- *     timers    head |
+ *     timers    head |                           (due VALUE_UNWELL: not a timer, an actor that is not healthy)
  *     types     head | images
  *     dead      head | receiver's length | receiver, padded to 8 | struct part_dead, reason, body
  *     meta      head | struct meta_format or meta_stamp
@@ -78,9 +78,13 @@ bool value_row(enum table t, const void *key, size_t key_len, const void *value,
 	       struct value_row *out);
 
 /* The parts of an image; a part that is not there has kind 0. False: others are in it, or damage. */
-struct value_parts { struct part state, timers; const uint8_t *state_at, *timers_at; };
+struct value_parts { struct part state, timers, vitals; const uint8_t *state_at, *timers_at, *vitals_at; };
 bool value_image_parts(const uint8_t *parts, size_t len, struct value_parts *out);
 uint64_t value_due(const struct part *timers);   /* the earliest; 0: none */
+
+/* Whoever is given up (degraded, stopped, quarantined, awaiting) has a row of its own behind all timers. */
+#define VALUE_UNWELL UINT64_MAX
+bool value_unwell(const struct part *vitals);
 
 /* Keys: numbers big-endian, so that they sort. All return the length; `out` has VALUE_KEY_MAX. */
 size_t key_pair(uint8_t *out, const void *address, size_t len, const void *key, size_t key_len);

@@ -82,6 +82,7 @@ struct ext {
 	uint32_t         rests_on;        /* cell it is blocked on or waits for           */
 	noh_actor        parent;
 	struct redo     *redo, **redo_end;
+	struct vitals   *vitals;          /* vitals.h: the table's; NULL: nothing is known */
 	struct subscription *subscriptions;        /* events.h; not stored                 */
 	uint32_t         subscription_count;
 	struct sysmsg   *goodbyes;        /* deactivate requests to answer at the end     */
@@ -93,6 +94,7 @@ struct ext {
 	bool             room_woken;      /* since the mailbox was last above half        */
 	bool             forced;          /* deactivate: what waits is dropped            */
 	bool             erased;          /* nothing is kept, unless it has changed since  */
+	bool             restarting;      /* it was active, and failed (supervise.h)       */
 };
 
 static inline noh_life cell_life(struct cell *c)

@@ -133,9 +133,9 @@ static void fire(struct port *p, uint64_t a, uint64_t b)
 			(void)clock_add(&p->sched->workers[0], clock_due(p->sched, WAKE_AGAIN_MS), a, b);
 		}
 	} else if (!load_relaxed(&p->sched->stopping)) {
-		n = node_take(p, SYS_TIMER);
+		n = node_take(p, b & WHEEL_RESTART ? SYS_RESTART : SYS_TIMER);
 		if (n) {
-			n->token = b;
+			n->token = b & ~WHEEL_RESTART;
 			sched_sys(p, cell_at(p->sched, (uint32_t)a), (uint32_t)(a >> 32), n);
 		}
 	}

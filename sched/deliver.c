@@ -3,6 +3,7 @@
  * What was accepted is delivered, dropped by a full mode, or given back to say so: every end of a
  * message is counted (P8), and whoever waits for its answer hears of it.
  */
+#include "sched/kin.h"
 #include "sched/meter.h"
 #include "sched/step.h"
 
@@ -14,7 +15,10 @@ void node_undeliverable(struct port *p, struct sysmsg *n)
 	}
 	if (n->op == SYS_ANSWER)
 		count_one(&p->late_answers, 1);
-	else if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE || n->op == SYS_UNSCHEDULE)
+	else if (n->op == SYS_KIN_RESTART)
+		kin_lost(p, n);
+	else if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE || n->op == SYS_UNSCHEDULE ||
+		 (n->op == SYS_RESUME && n->token))
 		(void)pending_complete(p, n->token, NOH_ENOACTOR, NULL, 0);
 	node_free(p, n);
 }
@@ -101,23 +105,22 @@ int sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg
 }
 
 /* Several from one sender. Returns how many went in; then *rc tells about the next. */
-uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *msgs,
-			   size_t stride, uint32_t n, int *rc)
+uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *const *msgs,
+			   uint32_t n, int *rc)
 {
 	struct type *t = cell_type(p->sched, c);
 	uint32_t done = 0;
 
 	*rc = NOH_OK;
 	while (done < n && *rc == NOH_OK) {
-		const struct msg *m = (const struct msg *)(const void *)((const char *)msgs + done * stride);
 		uint32_t k = n - done;
 
 		if (t->shared) {
-			*rc = sched_deliver(p, c, gen, m);
+			*rc = sched_deliver(p, c, gen, msgs[done]);
 			done += *rc == NOH_OK;
 			continue;
 		}
-		switch (mailbox_push_run(&c->mailbox, &p->room, gen, m, stride, &k)) {
+		switch (mailbox_push_run(&c->mailbox, &p->room, gen, msgs + done, &k)) {
 		case MB_PUSHED_WAKE:
 			sched_enqueue(p, c);
 			/* fall through */

@@ -341,6 +341,30 @@ int durable_push_group(struct worker *w, struct durable_group *g, uint64_t *due)
 	return NOH_OK;
 }
 
+/* ── records that are no turn's ── */
+
+int durable_note(struct worker *w, struct cell *c, bool kept, durable_put_fn *put, void *arg)
+{
+	struct sched *s = w->fixed.sched;
+	uint64_t tag = s->journal.epoch(s->journal.arg), seq = durable_next_seq(c, tag);
+	struct sink k = { .at = NULL };
+	uint8_t *record;
+
+	w->mine.turn.due = load_relaxed(body_due(c->body));
+	put(&k, w, c, arg);
+	if (k.size == 0)
+		return NOH_OK;
+	if (w->mine.read_only || !s->journal.room(s->journal.arg, w->fixed.index))
+		return NOH_ENOSPC;
+	record = begin_record(w, c, k.size, tag, seq, 0, &k);
+	if (!record)
+		return NOH_ENOMEM;
+	put(&k, w, c, arg);
+	record_finish(record, k.at);
+	durable_push(w, c, seq | (kept ? 0 : *body_seq(c->body) & SEQ_BARE));
+	return NOH_OK;
+}
+
 /* ── messages that end without an effect ── */
 
 void durable_failed(struct worker *w, struct cell *c)

@@ -64,6 +64,12 @@ static inline bool durable_waits(struct worker *w, const noh_msg *m)
 uint64_t durable_next_seq(struct cell *c, uint64_t tag);
 void durable_push(struct worker *w, struct cell *c, uint64_t seq);
 
+/* The same for few parts that are known: put() is called twice, to count and to write. `kept`: something of the actor is in
+ * it, so it exists then. NOH_OK (also if there was nothing to write); NOH_ENOSPC, NOH_ENOMEM. */
+struct sink;
+typedef void durable_put_fn(struct sink *k, struct worker *w, struct cell *c, void *arg);
+int durable_note(struct worker *w, struct cell *c, bool kept, durable_put_fn *put, void *arg);
+
 /* Write the record of the turn that just succeeded, and name its messages; not visible yet. NOH_OK, or
  * why the turn has to fail instead. */
 int  durable_prepare(struct worker *w, struct cell *c);

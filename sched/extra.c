@@ -2,6 +2,7 @@
  * and the system lane (answers, timers, room, activation, deactivation).
  */
 #include "core/life_report.h"
+#include "sched/kin.h"
 #include "sched/serve.h"
 #include "sched/step.h"
 
@@ -78,13 +79,25 @@ static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, cons
 	after_turn(w, c, rc);
 }
 
-/* Why it could not be activated was found in its state: whoever hears that waits for the state's sake. */
-static void tell_broken(struct worker *w, struct cell *c, uint64_t token)
+/* Why it could not be activated was found in its state: whoever hears that waits for the state's sake. A client of the
+ * network is told why it was given up. */
+void serve_tell_broken(struct worker *w, struct cell *c, uint64_t token)
 {
+	int code = supervise_code(w, c);
+	struct vitals *v = vitals_if(c);
+	bool told = code != NOH_EFAILED && v && v->reason && (token & TOKEN_OF_NET);
+
 	if (token && sched_is_durable(w->fixed.sched))
-		gate_answer(w, load_relaxed(body_due(c->body)), token, NOH_EFAILED, NULL, 0);
+		gate_answer(w, load_relaxed(body_due(c->body)), token, code, told ? v->reason : NULL,
+			    told ? v->of.reason_len : 0);
 	else if (token)
-		gate_complete(&w->mine.port, token, NOH_EFAILED, NULL, 0);
+		gate_complete(&w->mine.port, token, code, told ? v->reason : NULL, told ? v->of.reason_len : 0);
+}
+
+/* It is down, and will be back. */
+static void tell_down(struct worker *w, uint64_t token)
+{
+	gate_complete(&w->mine.port, token, NOH_EDEGRADED, NULL, 0);
 }
 
 /* What waits for an actor that is being thrown out, or that could not be activated. */
@@ -92,12 +105,14 @@ void extra_refuse(struct worker *w, struct cell *c, const struct msg *m)
 {
 	struct type_counts *counts = &w->mine.port.types[load_relaxed(&c->type)];
 
+	if ((c->flags & CELL_BROKEN) && supervise_refuse(w, c, m) == REFUSED_DONE)
+		return;
 	/* What could not be loaded may be next time; its messages wait in storage for that. */
 	if (sched_is_durable(w->fixed.sched) && (c->flags & CELL_LOADED))
 		durable_dropped(w, c, m);
 	if (c->flags & CELL_BROKEN) {
 		count_one(&counts->failed, 1);
-		tell_broken(w, c, m->reply);
+		serve_tell_broken(w, c, m->reply);
 		msg_free_body(m);
 	} else {
 		count_one(&counts->dropped_forced, 1);
@@ -180,7 +195,7 @@ static void unschedule(struct worker *w, struct cell *c, const struct sysmsg *n)
 	int rc = NOH_END;
 
 	if (c->flags & CELL_BROKEN) {
-		tell_broken(w, c, n->token);
+		serve_tell_broken(w, c, n->token);
 		return;
 	}
 	turn_begin(w, c, type, NULL, 0);
@@ -216,7 +231,8 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 	}
 	switch (n->op) {
 	case SYS_ROOM:
-		c->flags &= (uint8_t)~CELL_BLOCKED;
+		if (!supervise_is_down(c))
+			c->flags &= (uint8_t)~CELL_BLOCKED;
 		break;
 	case SYS_ANSWER:
 	case SYS_TIMER:
@@ -225,7 +241,9 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 		break;
 	case SYS_ACTIVATE:
 		if (c->flags & CELL_BROKEN)
-			tell_broken(w, c, n->token);
+			serve_tell_broken(w, c, n->token);
+		else if (supervise_is_down(c))
+			tell_down(w, n->token);
 		else
 			tell_active(w, c, n);
 		break;
@@ -240,6 +258,7 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 			c->ext->forced = true;
 			c->flags |= CELL_EXTRA;
 		}
+		supervise_leaves(w, c, n->status != 0);
 		n->next = c->ext->goodbyes;
 		c->ext->goodbyes = n;
 		return;                          /* answered when it is gone */
@@ -252,6 +271,12 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 	case SYS_JOIN:
 		step_queue(w, c, n);
 		return;                          /* the step's own */
+	case SYS_SPAWN:
+		kin_adopted(w, c, n);
+		break;
+	default:
+		if (n->op >= SYS_RESTART)
+			supervise_sys(w, c, n);
 	}
 	node_free(p, n);
 }
@@ -266,7 +291,7 @@ void extra_sys_lane(struct worker *w, struct cell *c)
 	for (struct sysmsg *n = list; n; n = n->next)
 		if (n->op == SYS_ACTIVATE)
 			n->kind = cell_life(c) != NOH_ACTIVE;
-	if (list && cell_life(c) != NOH_ACTIVE && !(c->flags & CELL_BROKEN))
+	if (list && cell_life(c) != NOH_ACTIVE && !(c->flags & CELL_BROKEN) && !supervise_is_down(c))
 		serve_activate(w, c);
 	while (list) {
 		struct sysmsg *next = list->next;

@@ -2,6 +2,7 @@
 
 #include "core/record.h"
 #include "sched/serve.h"
+#include "sched/vitals.h"
 
 #include <string.h>
 
@@ -13,6 +14,8 @@ size_t image_size(struct sched *s, struct cell *c)
 
 	if (x && x->schedule_count)
 		n += part_size(0, x->schedule_count * sizeof(struct part_timer));
+	if (x && x->vitals && vitals_kept(x->vitals))
+		n += part_size(0, vitals_size(x->vitals));
 	if (x && x->hint_ms)
 		n += part_size(0, 8);
 	for (const struct kv_node *e; x && (e = kv_walk_on(&walk)) != NULL; )
@@ -39,6 +42,8 @@ void image_encode(struct sched *s, struct cell *c, uint8_t *out)
 			at[i] = (struct part_timer){ x->schedules[i].due_ms + s->wall_offset_ms,
 						     x->schedules[i].period_ms, x->schedules[i].kind, 0 };
 	}
+	if (x && x->vitals && vitals_kept(x->vitals))
+		vitals_write(x->vitals, part_put(&out, PART_VITALS, NULL, 0, vitals_size(x->vitals)));
 	if (x && x->hint_ms)
 		memcpy(part_put(&out, PART_HINT, NULL, 0, 8), &x->hint_ms, 8);
 	for (const struct kv_node *e; x && (e = kv_walk_on(&walk)) != NULL; ) {
@@ -203,6 +208,8 @@ static int decode_part(struct worker *w, struct cell *c, const struct part *p)
 		return rc;
 	case PART_EMITTED:
 		return decode_message(w, c, p);
+	case PART_VITALS:
+		return vitals_load(s, c, p) ? NOH_OK : NOH_ENOMEM;
 	default:
 		return NOH_ECORRUPT;
 	}
@@ -236,7 +243,7 @@ bool image_blank(struct sched *s, struct cell *c)
 	const struct type *t = cell_type(s, c);
 	const uint8_t *state = body_state(t, c->body);
 
-	if (c->ext && (c->ext->schedule_count || c->ext->kv.entries))
+	if (c->ext && (c->ext->schedule_count || c->ext->kv.entries || (c->ext->vitals && vitals_kept(c->ext->vitals))))
 		return false;
 	for (uint32_t i = 0; i < t->pub.state_size; i++)
 		if (state[i])

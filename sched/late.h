@@ -5,7 +5,8 @@
  * what is left of the turn's messages, and tries again with every pass.
  *
  * The sender waits as long. It is late (cell_late): BUSY, and the worker's; it stands in no queue, runs nothing, and
- * does not go. So whatever it sends next comes next (P3), on whichever worker it runs then; nobody else waits.
+ * does not go. So whatever it sends next comes next (P3), on whichever worker it runs then; nobody else waits. (A worker that
+ * is stuck in a long turn keeps what it has until that ends: nobody helps it out with these.)
  *
  * Space first: a turn whose messages are recorded is committed only if they could be kept (late_reserve). What other
  * turns send is a dead letter if not even that can be had, and counted.

@@ -12,6 +12,7 @@
 #include "core/plant.h"
 #include "sched/events.h"
 #include "sched/image.h"
+#include "sched/kin.h"
 #include "sched/newborn.h"
 #include "sched/notice.h"
 #include "sched/step.h"
@@ -38,7 +39,7 @@ void life_weigh(struct port *p, struct cell *c)
 
 	if (!x)
 		return;
-	now = sizeof *x + x->kv.bytes + x->kv.bytes / 8 + x->schedule_room * sizeof *x->schedules;
+	now = sizeof *x + (x->vitals ? sizeof *x->vitals : 0) + x->kv.bytes + x->kv.bytes / 8 + x->schedule_room * sizeof *x->schedules;
 	if (now > x->weight)
 		count_one(&p->bytes_taken, now - x->weight);
 	else
@@ -216,6 +217,15 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	return NOH_OK;
 }
 
+/* More than a state, which the next turn records, or the image: children, entries, schedules, messages. A full disk is
+ * no reason not to be activated. */
+static bool leaves_more(struct worker *w)
+{
+	const struct noh_turn *t = &w->mine.turn;
+
+	return (t->fx->count || (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE))) && !w->mine.read_only;
+}
+
 static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 {
 	int rc;
@@ -228,12 +238,33 @@ static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 	poison_done(w);
 	if (rc >= 0 && (w->mine.turn.so_far.flags & TURN_BIRTHS))
 		rc = newborn_enter(w);
+	if (rc >= 0 && cell_type(w->fixed.sched, c)->durable && leaves_more(w))
+		rc = durable_prepare(w, c);
 	if (rc >= 0) {
 		(void)turn_commit(w, c, false, false);
 		return NOH_OK;
 	}
 	turn_undo(w);
 	return rc;
+}
+
+static void activation_failed(struct worker *w, struct cell *c, struct type *t, int rc)
+{
+	struct noh_turn *turn = &w->mine.turn;
+	char address[ADDRESS_MAX + 1];
+	const char *why = turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
+			  rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc);
+
+	events_leave(&w->mine.port, c);
+	if (supervise_activation_failed(w, c, rc))
+		return;
+	count_one(&w->mine.port.types[t->index].broken, 1);
+	cell_address(w->fixed.sched, c, address);
+	sched_logf(w->fixed.sched, NOH_WARN, address, "activation failed: %s", why);
+	if (!t->tells)
+		notice_failed(w, c, UINT32_MAX, rc, why);
+	c->flags |= CELL_BROKEN;
+	c->flags &= (uint8_t)~CELL_READY;
 }
 
 bool life_activate(struct worker *w, struct cell *c)
@@ -246,39 +277,34 @@ bool life_activate(struct worker *w, struct cell *c)
 	cell_set_life(c, NOH_ACTIVATING);
 	if (!(c->flags & CELL_LOADED)) {
 		rc = load_image(w, c, t);
+		if (rc == NOH_OK && load_relaxed(&s->vitals_used) && !vitals_if(c) && !vitals_load(s, c, NULL))
+			rc = NOH_ENOMEM;
 		if (rc == NOH_OK && c->ext)
 			clock_arm_schedules(w, c);
 	}
 	if (rc == NOH_OK) {
 		c->flags |= CELL_LOADED;
+		if (__builtin_expect(vitals_if(c) || t->supervised, 0) && !supervise_admits(w, c))
+			return false;
 		rc = events_join(w, c, t);
 	}
 	existed = load_relaxed(&c->life) & LIFE_THERE;
 	if (rc == NOH_OK)
 		rc = run_hook(w, c, t->pub.on_activate);
 	if (rc < 0) {
-		struct noh_turn *turn = &w->mine.turn;
-		char address[ADDRESS_MAX + 1];
-
-		const char *why = turn->cell == c && (turn->so_far.flags & TURN_REASON) ? turn->reason :
-				  rc == NOH_EVERSION || rc == NOH_ECORRUPT ? noh_why() : noh_strerror(rc);
-
-		cell_address(s, c, address);
-		sched_logf(s, NOH_WARN, address, "activation failed: %s", why);
-		if (!t->tells)
-			notice_failed(w, c, UINT32_MAX, rc, why);
-		events_leave(&w->mine.port, c);
-		count_one(&w->mine.port.types[t->index].broken, 1);
-		c->flags |= CELL_BROKEN;
-		c->flags &= (uint8_t)~CELL_READY;
+		activation_failed(w, c, t, rc);
 		return false;
 	}
-	count_one(&w->mine.port.types[t->index].activations, 1);
-	sched_note_since(w, c);
-	count_one(&w->mine.port.types[t->index].loaded, existed);
+	if (c->ext && c->ext->restarting) {
+		c->ext->restarting = false;      /* it was counted when it came */
+	} else {
+		count_one(&w->mine.port.types[t->index].activations, 1);
+		sched_note_since(w, c);
+		count_one(&w->mine.port.types[t->index].loaded, existed);
+		if (notice_wanted(s, t))
+			notice_came(&w->mine.port, c);
+	}
 	set_active(c);
-	if (notice_wanted(s, t))
-		notice_came(&w->mine.port, c);
 	return true;
 }
 
@@ -287,7 +313,8 @@ bool life_activate_new(struct worker *w, struct cell *c, struct type *t)
 {
 	struct sched_storage *from = t->storage;
 
-	if (c->flags || t->pub.on_activate || t->pub.topic_count || t->durable || from->may_have(from->arg, body_hash(c)))
+	if (c->flags || t->pub.on_activate || t->pub.topic_count || t->durable || load_relaxed(&w->fixed.sched->vitals_used) ||
+	    from->may_have(from->arg, body_hash(c)))
 		return false;
 	count_one(&w->mine.port.types[t->index].activations, 1);
 	sched_note_since(w, c);
@@ -400,15 +427,16 @@ static enum gone why_gone(struct worker *w, struct cell *c, const struct type *t
 	return load_relaxed(&c->life) & LIFE_EVICTED ? GONE_MEMORY : GONE_SELF;
 }
 
-static void count_gone(struct worker *w, struct cell *c, const struct type *t)
+static void count_gone(struct worker *w, struct cell *c, const struct type *t, enum gone why)
 {
 	struct type_counts *counts = &w->mine.port.types[t->index];
-	enum gone why = why_gone(w, c, t);
 
 	count_one(&counts->deactivations, 1);
 	count_one(&counts->gone[why], 1);
 	if (notice_wanted(w->fixed.sched, t))
 		notice_went(&w->mine.port, c, why);
+	if (__builtin_expect(vitals_if(c) || t->supervised, 0))
+		supervise_stopped(w, c, why);
 	cell_set_evicted(c, false);              /* it may come back at once */
 }
 
@@ -424,12 +452,13 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 	count_one(&p->died, 1);
 	count_one(&p->bytes_given, birth_bytes(t, body_id_len(t, c->body)));
 	if (cell_life(c) == NOH_DEACTIVATING)
-		count_gone(w, c, t);
+		count_gone(w, c, t, why_gone(w, c, t));
 	cell_set_life(c, NOH_NOT_ACTIVE);
 	say_goodbye(p, c, NOH_OK);
 	must(!c->ext || !c->ext->joins);                 /* an empty mailbox is beyond every place in it */
 	if (c->ext)
 		count_one(&p->bytes_given, c->ext->weight);
+	vitals_leave(s, c);
 	ext_free(c->ext);
 	c->ext = NULL;
 	bury(p, n);
@@ -442,23 +471,47 @@ static void unforce(struct cell *c)
 		c->ext->forced = false;
 }
 
+/* The last turn, and into storage. */
+static int put_away(struct worker *w, struct cell *c, struct type *t)
+{
+	int rc;
+
+	c->flags &= (uint8_t)~CELL_READY;
+	cell_set_life(c, NOH_DEACTIVATING);
+	rc = run_hook(w, c, t->pub.on_deactivate);
+	if (rc < 0)
+		sched_logf(w->fixed.sched, NOH_WARN, noh_address(&w->mine.turn), "on_deactivate failed: %s",
+			   w->mine.turn.so_far.flags & TURN_REASON ? w->mine.turn.reason : noh_strerror(rc));
+	rc = leave_hint(w, c);
+	return rc == NOH_OK ? save_image(w, c, t) : rc;
+}
+
+/* What cannot be stored now is when it leaves memory: until then it stays, and is refused what waits. */
+void life_retire(struct worker *w, struct cell *c)
+{
+	struct type *t = cell_type(w->fixed.sched, c);
+	bool active = cell_life(c) == NOH_ACTIVE;
+
+	if (active)
+		(void)put_away(w, c, t);
+	events_leave(&w->mine.port, c);
+	if (active)
+		count_gone(w, c, t, GONE_FAILED);
+	cell_set_life(c, NOH_NOT_ACTIVE);
+	c->flags &= (uint8_t)~CELL_READY;
+	c->flags |= CELL_BROKEN;
+}
+
 bool life_deactivate(struct worker *w, struct cell *c)
 {
 	struct sched *s = w->fixed.sched;
 	struct type *t = cell_type(s, c);
 	int rc = NOH_OK;
 
-	if (cell_life(c) == NOH_ACTIVE) {
-		c->flags &= (uint8_t)~CELL_READY;
-		cell_set_life(c, NOH_DEACTIVATING);
-		rc = run_hook(w, c, t->pub.on_deactivate);
-		if (rc < 0)
-			sched_logf(s, NOH_WARN, noh_address(&w->mine.turn), "on_deactivate failed: %s",
-				   w->mine.turn.so_far.flags & TURN_REASON ? w->mine.turn.reason : noh_strerror(rc));
-		rc = leave_hint(w, c);
-		if (rc == NOH_OK)
-			rc = save_image(w, c, t);
-	}
+	if (cell_life(c) == NOH_ACTIVE)
+		rc = put_away(w, c, t);
+	else if ((c->flags & CELL_BROKEN) && (c->flags & CELL_LOADED) && save_image(w, c, t) < 0)
+		return false;            /* what was recorded of it since must be known to its next life */
 	if (rc < 0) {            /* keep what cannot be stored */
 		say_goodbye(&w->mine.port, c, rc);
 		unforce(c);
@@ -475,7 +528,7 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	if (c->flags & CELL_BROKEN)
 		return false;
 	if (cell_life(c) == NOH_DEACTIVATING)
-		count_gone(w, c, t);
+		count_gone(w, c, t, why_gone(w, c, t));
 	if (!(c->ext && c->ext->goodbyes) && load_relaxed(&s->stopping) < 2)
 		unforce(c);
 	cell_set_life(c, NOH_NOT_ACTIVE);
@@ -500,7 +553,8 @@ void life_discard(struct port *p, struct cell *c)
 	for (n = mailbox_sys_take(&c->mailbox); n; ) {
 		struct sysmsg *next = n->next;
 
-		if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE || n->op == SYS_UNSCHEDULE)
+		if (n->op == SYS_ACTIVATE || n->op == SYS_DEACTIVATE || n->op == SYS_UNSCHEDULE ||
+		    (n->op == SYS_RESUME && n->token))
 			(void)pending_complete(p, n->token, NOH_ESTOPPED, NULL, 0);
 		if (n->op == SYS_JOIN)
 			step_discard(n);
@@ -535,6 +589,7 @@ void life_discard(struct port *p, struct cell *c)
 	}
 	say_goodbye(p, c, NOH_ESTOPPED);
 	events_leave(p, c);
+	vitals_leave(s, c);
 	ext_free(c->ext);
 	c->ext = NULL;
 	birth_discard_body(t, c->body);

@@ -75,6 +75,7 @@ static void push(struct sched *s, struct event_node *newest, struct event_node *
 	while (!cas_seq_cst(&s->events.pushed, &before, newest));        /* A */
 }
 
+/* Oldest first. */
 static struct event_node *turn_round(struct event_node *n)
 {
 	struct event_node *turned = NULL;
@@ -109,18 +110,25 @@ static bool to_journal(struct sched *s, const struct event_node *n)
 	return true;
 }
 
-static void append(struct event_node **list, struct event_node *more)
+/* All that were pushed, behind those that are late: there may be many of both. */
+static void take_pushed(struct sched *s)
 {
-	while (*list)
-		list = &(*list)->next;
-	*list = more;
+	struct event_node *newest = swap_seq_cst(&s->events.pushed, NULL), *oldest = turn_round(newest);
+
+	if (!newest)
+		return;
+	if (s->events.backlog)
+		s->events.backlog_last->next = oldest;
+	else
+		s->events.backlog = oldest;
+	s->events.backlog_last = newest;
 }
 
 static void pass_all(struct sched *s)
 {
 	bool durable = s->journal.arg != NULL, any = false;
 
-	append(&s->events.backlog, turn_round(swap_seq_cst(&s->events.pushed, NULL)));
+	take_pushed(s);
 	for (struct event_node *n; (n = s->events.backlog) != NULL; any = true) {
 		if (!durable)
 			s->events.keep(s->events.arg, n->event, n->len);
@@ -159,7 +167,7 @@ void notice_open(struct sched *s)
 
 void notice_close(struct sched *s)
 {
-	append(&s->events.backlog, swap_seq_cst(&s->events.pushed, NULL));
+	take_pushed(s);
 	while (s->events.backlog) {
 		struct event_node *n = s->events.backlog;
 

@@ -1,7 +1,7 @@
 #include "sched/poison.h"
 
-#include "core/record.h"
 #include "sched/notice.h"
+#include "sched/turn_record.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -56,40 +56,25 @@ bool poison_suspects(struct sched *s, struct cell *c)
 	return false;
 }
 
+bool poison_blames(struct sched *s, struct cell *c)
+{
+	bool blamed = false;
+
+	for (uint32_t i = 0; s->crashes && i < s->crashes->count; i++) {
+		struct crash *e = &s->crashes->list[i];
+
+		if (e->hash == body_hash(c) && load_relaxed(&e->times) && !swap_acq_rel(&e->blamed, 1))
+			blamed = true;
+	}
+	return blamed;
+}
+
 static const char reason[] = "it was being handled each time the process ended";
 
-/* The message goes to the dead letters, with everything it was: one record, no effect. */
-static void set_aside(struct worker *w, struct cell *c, const noh_msg *m)
+/* One record, no effect. */
+static void put_dead(struct sink *k, struct worker *w, struct cell *c, void *m)
 {
-	struct sched *s = w->fixed.sched;
-	const struct envelope *env = msg_envelope(m);
-	struct message_id id = { 0 };
-	struct part_dead *dead;
-	char address[ADDRESS_MAX + 1];
-	size_t n = cell_address(s, c, address), parts;
-	uint64_t tag = s->journal.epoch(s->journal.arg), seq = durable_next_seq(c, tag);
-	uint64_t bare = *body_seq(c->body) & SEQ_BARE;
-	uint8_t *record, *at;
-
-	if (env && env->seq)
-		id = (struct message_id){ env->sender, env->seq, env->index, 0 };
-	parts = part_size(n, sizeof *dead + record_pad(sizeof reason - 1) + m->len) +
-		(id.seq ? part_size(0, sizeof id) : 0);
-	record = s->journal.reserve(s->journal.arg, w->fixed.index, record_parts_at(n) + parts);
-	if (!record)
-		return;
-	at = record_begin(record, address, n, body_hash(c), tag, seq, 0);
-	dead = part_put(&at, PART_DEAD, address, n, sizeof *dead + record_pad(sizeof reason - 1) + m->len);
-	*dead = (struct part_dead){ .id = id, .at_ms = sched_now_ms(w) + s->wall_offset_ms, .kind = m->kind,
-				    .reason_len = sizeof reason - 1 };
-	memset((char *)(dead + 1) + record_pad(sizeof reason - 1) - 8, 0, 8);
-	memcpy(dead + 1, reason, sizeof reason - 1);
-	if (m->len)
-		memcpy((char *)(dead + 1) + record_pad(sizeof reason - 1), m->body, m->len);
-	if (id.seq)
-		memcpy(part_put(&at, PART_CONSUMED, NULL, 0, sizeof id), &id, sizeof id);
-	record_finish(record, at);
-	durable_push(w, c, seq | bare);
+	turn_record_dead(k, w, c, m, reason);
 }
 
 bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m)
@@ -109,7 +94,7 @@ bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m)
 			   reason, load_relaxed(&e->times));
 		w->mine.turn.due = load_relaxed(body_due(c->body));
 		if (t->durable)
-			set_aside(w, c, m);
+			(void)durable_note(w, c, false, put_dead, (void *)(uintptr_t)m);
 		notice(&w->mine.port, c, NOTICE_DEAD_LETTER, NULL, NULL, reason, 0);
 		count_one(&w->mine.port.dead_letters, 1);
 		count_one(&w->mine.port.types[t->index].failed, 1);

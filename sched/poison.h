@@ -11,6 +11,7 @@ void poison_note_slowly(struct worker *w, struct cell *c, const noh_msg *msgs, u
 bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m);   /* then it was set aside */
 void poison_survived(struct worker *w);     /* the hook has returned: it was not the message */
 bool poison_suspects(struct sched *s, struct cell *c);                 /* run its messages one by one */
+bool poison_blames(struct sched *s, struct cell *c);   /* the process ended in its turn, and nobody has said so yet */
 
 /* Around every hook. */
 static inline void poison_note(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n)

@@ -4,10 +4,12 @@
  * one. What there is no memory for is kept, and its sender waits (late.h).
  */
 #include "sched/durable.h"
+#include "sched/kin.h"
 #include "sched/late.h"
 #include "sched/newborn.h"
 #include "sched/trace.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* ── answers ── */
@@ -125,8 +127,6 @@ static bool deliver_noted(struct port *p, struct effect *e, int rc)
 /* A child to be activated, or an answer. */
 static bool publish_other(struct port *p, struct effect *e, uint64_t due)
 {
-	struct sysmsg *n;
-
 	if (e->cell == 0) {
 		if (!pending_answerable(p, e->msg.reply))
 			return false;
@@ -134,12 +134,7 @@ static bool publish_other(struct port *p, struct effect *e, uint64_t due)
 		msg_free_body(&e->msg);
 		return true;
 	}
-	n = node_take(p, SYS_SPAWN);
-	if (n) {
-		n->token = e->msg.reply;
-		sched_sys(p, cell_at(p->sched, e->cell), e->gen, n);
-	}
-	return n != NULL;
+	return kin_publish_spawn(p, e);
 }
 
 /* False: there is no memory for it now. */
@@ -166,23 +161,47 @@ static ALWAYS_INLINE bool into_hand(struct worker *w, struct effect *e)
 	return true;
 }
 
+static inline noh_actor effect_to(const struct effect *e)
+{
+	noh_actor to;
+
+	memcpy(&to.bits, &e->cell, 8);       /* cell and gen: a reference, in this order */
+	return to;
+}
+
+static struct effect *effect_of(const struct msg *m)
+{
+	return (struct effect *)((uintptr_t)m - offsetof(struct effect, msg));
+}
+
+/* n messages for one actor. How many of them went; 0: no memory. */
+static uint32_t publish_together(struct port *p, const struct msg **run, uint32_t n)
+{
+	struct effect *e = effect_of(run[0]);
+	int rc;
+	uint32_t done = sched_deliver_run(p, cell_at(p->sched, e->cell), e->gen, run, n, &rc);
+
+	return done ? done : deliver_noted(p, e, rc);
+}
+
+#define RUN 256                  /* messages side by side that go in together */
+
 /* Messages to one actor that stand side by side go in together. */
 uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most)
 {
-	struct port *p = &w->mine.port;
-	uint32_t n = 1, done;
-	int rc;
+	const struct msg *run[RUN];
+	noh_actor to = effect_to(e);
+	uint32_t n = 1;
 
-	if (e->cell && e->msg.len != FX_SPAWN)
-		while (n < most && e[n].cell == e->cell && e[n].gen == e->gen &&
-		       e[n].msg.len != FX_SPAWN)
-			n++;
-	if (n > 1) {
-		done = sched_deliver_run(p, cell_at(p->sched, e->cell), e->gen, &e->msg, sizeof *e, n,
-					 &rc);
-		return done ? done : deliver_noted(p, e, rc);
+	if (most > 1 && effect_to(&e[1]).bits == to.bits && e->cell && e->msg.len != FX_SPAWN) {
+		most = most < RUN ? most : RUN;
+		run[0] = &e->msg;
+		for (; n < most && effect_to(&e[n]).bits == to.bits && e[n].msg.len != FX_SPAWN; n++)
+			run[n] = &e[n].msg;
 	}
-	return into_hand(w, e) || publish(p, e);
+	if (n > 1)
+		return publish_together(&w->mine.port, run, n);
+	return into_hand(w, e) || publish(&w->mine.port, e);
 }
 
 /* ── what there is no memory for ── */
@@ -191,12 +210,11 @@ uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most)
 void turn_publish_late(struct worker *w, struct effect *rest, uint32_t n)
 {
 	struct noh_turn *t = &w->mine.turn;
-	bool grouped = rest < t->fx->list || rest >= t->fx->list + t->fx->room;   /* then there are no letters */
 
 	for (uint32_t i = 0; i < n; i++)
 		if (rest[i].cell == 0 && rest[i].msg.len != FX_DONE && publish_other(&w->mine.port, &rest[i], t->due))
 			rest[i].msg.len = FX_DONE;
-	if (late_keep(w, rest, n, grouped ? 0 : (uint32_t)(rest - t->fx->list)))
+	if (late_keep(w, rest, n, (uint32_t)(rest - t->fx->list)))
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		if (rest[i].msg.len != FX_DONE && rest[i].msg.len != FX_SPAWN)
@@ -213,81 +231,114 @@ bool turn_publish_again(struct worker *w, struct effect *e, const struct noted *
 	       deliver_anew(p, e, sched_deliver(p, cell_at(p->sched, e->cell), e->gen, &e->msg), at);
 }
 
-#define GROUPS 128
-#define GROUP_FROM 32           /* fewer effects are not worth it */
+#define GROUP_FROM 32            /* fewer effects are not worth it */
 
-/* Bring the messages of a large turn together by receiver, each receiver's in the order sent, so that
- * they go in as runs. Order between receivers is nobody's to see: all of it happens at once. NULL: too
- * many receivers, no memory, or addresses are noted by place. */
-static struct effect *group_by_receiver(struct worker *w, const struct effect *list, uint32_t count)
+static bool order_room(struct worker *w, uint32_t count)
 {
-	struct { uint32_t cell, at; } groups[GROUPS];
-	struct effects *sorted = &w->mine.sorted;
-	uint32_t used = 0, at = 0;
+	uint32_t room = w->mine.order_room ? w->mine.order_room : 64;
+	const struct msg **order;
 
-	if (w->mine.turn.so_far.letters || list[0].cell == list[1].cell)
-		return NULL;
-	while (sorted->room < count)
-		if (!effects_grow(sorted))
-			return NULL;
-	for (uint32_t g = 0; g < GROUPS; g++)
-		groups[g].cell = UINT32_MAX;
+	if (w->mine.order_room >= count)
+		return true;
+	while (room < count)
+		room *= 2;
+	order = mem_alloc(room * sizeof *order);
+	if (!order)
+		return false;
+	mem_free(w->mine.order, w->mine.order_room * sizeof *order);
+	w->mine.order = order;
+	w->mine.order_room = room;
+	return true;
+}
+
+/* Where each message of a large turn comes in w->mine.order: together with the others for its receiver, each
+ * receiver's in the order sent. False: nearly all are for different ones, two of them have one place, or not
+ * all were sent by reference. */
+static bool order_by_receiver(struct worker *w, const struct effect *list, uint32_t count)
+{
+	struct sends *s = &w->mine.sends;
+	uint32_t at = 0;
+
+	if (s->turn != load_relaxed(&w->shown.counts.turns) || s->mixed || s->used_count * 2 > count)
+		return false;
+	for (uint32_t i = 0; i < s->used_count; i++) {
+		struct pending_sends *p = &s->places[s->used[i]];
+
+		p->from = p->at = at;
+		at += p->count;
+		p->limit = at;
+	}
+	if (!order_room(w, at))
+		return false;
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t g = list[i].cell % GROUPS;
+		struct pending_sends *p = &s->places[list[i].cell % PENDING_TABLE];
 
-		if (groups[g].cell != list[i].cell) {
-			if (groups[g].cell != UINT32_MAX)
-				return NULL;             /* two receivers in one place */
-			groups[g].cell = list[i].cell;
-			groups[g].at = 0;
-			used++;
+		if (p->to.bits != effect_to(&list[i]).bits || p->at == p->limit)
+			return false;
+		w->mine.order[p->at++] = &list[i].msg;
+	}
+	return true;
+}
+
+/* No memory for what comes from place k of the order on: what went before is not to be kept. */
+static void publish_ordered_late(struct worker *w, struct effect *list, uint32_t count, uint32_t receivers, uint32_t k)
+{
+	struct sends *s = &w->mine.sends;
+
+	for (uint32_t i = 0; i <= receivers; i++) {
+		const struct pending_sends *p = &s->places[s->used[i]];
+
+		for (uint32_t j = p->from; j < (i < receivers ? p->at : k); j++)
+			effect_of(w->mine.order[j])->msg.len = FX_DONE;
+	}
+	turn_publish_late(w, list, count);
+}
+
+/* Bring the messages of a large turn together by receiver, so that they go in as runs. Order between receivers is
+ * nobody's to see: all of it happens at once. */
+static bool publish_by_receiver(struct worker *w, struct effect *list, uint32_t count)
+{
+	struct sends *s = &w->mine.sends;
+
+	/* Addresses are noted by place; and of two to one actor side by side there will be more. */
+	if (w->mine.turn.so_far.letters || (w->mine.turn.so_far.flags & TURN_SPAWNS) || list[0].cell == list[1].cell ||
+	    !order_by_receiver(w, list, count))
+		return false;
+	for (uint32_t i = 0; i < s->used_count; i++) {
+		const struct pending_sends *p = &s->places[s->used[i]];
+
+		for (uint32_t k = p->from, went; k < p->at; k += went) {
+			went = p->at - k > 1 ? publish_together(&w->mine.port, w->mine.order + k, p->at - k)
+					     : turn_publish_run(w, effect_of(w->mine.order[k]), 1);
+			if (__builtin_expect(went == 0, 0)) {
+				publish_ordered_late(w, list, count, i, k);
+				return true;
+			}
 		}
-		groups[g].at++;
 	}
-	if (used * 2 > count)
-		return NULL;                             /* nearly all different */
-	for (uint32_t g = 0; g < GROUPS; g++) {
-		uint32_t n = groups[g].cell == UINT32_MAX ? 0 : groups[g].at;
+	return true;
+}
 
-		groups[g].at = at;
-		at += n;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		sorted->list[groups[list[i].cell % GROUPS].at++] = list[i];
-	return sorted->list;
+/* Alone, or behind the others of its turn. */
+void turn_publish_last(struct worker *w, struct effect *e, bool in_hand)
+{
+	if ((w->mine.turn.so_far.flags & TURN_LATE) || !((in_hand && into_hand(w, e)) || publish(&w->mine.port, e)))
+		turn_publish_late(w, e, 1);
 }
 
 void turn_publish(struct worker *w, uint32_t count)
 {
 	struct effects *fx = w->mine.turn.fx;
-	struct effect  *list = fx->list, *grouped = NULL;
 
-	if (count >= GROUP_FROM)
-		grouped = group_by_receiver(w, list, count);
-	if (grouped)
-		list = grouped;
-	for (uint32_t i = 0, went; i < count; i += went) {
-		went = turn_publish_run(w, &list[i], count - i);
-		if (__builtin_expect(went == 0, 0)) {
-			turn_publish_late(w, &list[i], count - i);
-			break;
+	if (count == 1)
+		turn_publish_last(w, fx->list, true);
+	else if (count < GROUP_FROM || !publish_by_receiver(w, fx->list, count))
+		for (uint32_t i = 0, went; i < count; i += went) {
+			went = turn_publish_run(w, &fx->list[i], count - i);
+			if (__builtin_expect(went == 0, 0)) {
+				turn_publish_late(w, &fx->list[i], count - i);
+				break;
+			}
 		}
-	}
 	fx->count = 0;
-}
-
-struct effect *turn_publish_many(struct worker *w, bool at_end)
-{
-	struct effects *fx = w->mine.turn.fx;
-	uint32_t n = fx->count;
-	struct effect *last = &fx->list[n - 1];
-	bool late;
-
-	turn_publish(w, n - 1);
-	late = w->mine.turn.so_far.flags & TURN_LATE;
-	if (at_end && !late && last->msg.len != FX_SPAWN && turn_hand_on(w, last))
-		return last;
-	if (late || !publish(&w->mine.port, last))
-		turn_publish_late(w, last, 1);
-	return NULL;
 }

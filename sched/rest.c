@@ -54,8 +54,9 @@ void rest_after_turn(struct worker *w, struct cell *c, int rc)
 {
 	struct noh_turn *t = &w->mine.turn;
 
-	if (rc == NOH_FULL) {
-		block(w, c, t->so_far.full_on, t->so_far.full_gen);
+	if (rc == NOH_FULL) {            /* or it is down: then it is on nobody */
+		if (t->so_far.full_on)
+			block(w, c, t->so_far.full_on, t->so_far.full_gen);
 		return;
 	}
 	if (rc != NOH_OK)

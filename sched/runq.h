@@ -35,6 +35,18 @@ void runq_close(struct runq *q);
 bool runq_push(struct runq *q, uint32_t item);            /* false: no memory to grow */
 uint32_t runq_take(struct runq *q);                       /* 0: empty, or lost a race */
 
+/* The same where nobody can steal: in a box of one worker. */
+static inline uint32_t runq_take_alone(struct runq *q)
+{
+	uint64_t top = load_relaxed(&q->shared.top);
+	struct runq_array *a = (struct runq_array *)load_relaxed(&q->shown.array);
+
+	if (top >= load_relaxed(&q->shown.bottom))
+		return 0;
+	store_relaxed(&q->shared.top, top + 1);
+	return load_relaxed(&a->items[top & a->mask]);
+}
+
 /* Move up to half of `from` (at most max) to out[]; one CAS. */
 uint32_t runq_steal(struct runq *from, uint32_t *out, uint32_t max);
 

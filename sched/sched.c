@@ -2,6 +2,7 @@
 #include "sched/durable.h"
 #include "sched/late.h"
 #include "sched/meter.h"
+#include "sched/vitals.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -195,6 +196,8 @@ int sched_open(struct sched *s)
 
 	ck_epoch_init(&s->epoch);
 	topics_open(&s->topics, s->seed);
+	if (!vitals_open(s))
+		return error_set(NOH_ENOMEM, "no memory for a box");
 	store_relaxed(&s->next_sweep_ds, UINT64_MAX);
 	s->types = mem_zalloc(TYPES_MAX * sizeof *s->types);
 	s->chunk_due_ds = mem_alloc(chunks * sizeof *s->chunk_due_ds);
@@ -333,6 +336,7 @@ void sched_close(struct sched *s)
 		port_close(s, &w->mine.port);
 		turn_free(w);
 		mem_free(w->mine.turn.topics.bytes, w->mine.turn.topics.room);
+		mem_free(w->mine.turn.watches.bytes, w->mine.turn.watches.room);
 		gate_free(w);
 		span_ring_close(&w->spans);
 		mem_free(w->mine.receivers, w->mine.receiver_room * sizeof *w->mine.receivers);
@@ -341,6 +345,7 @@ void sched_close(struct sched *s)
 	}
 	for (uint32_t i = 0; s->outside && i < OUTSIDE_PORTS; i++)
 		port_close(s, &s->outside[i]);
+	vitals_close(s);
 	mem_free(s->workers, 0);
 	mem_free(s->outside, 0);
 	directory_close(&s->directory);

@@ -72,7 +72,7 @@ struct type {
 	atomic_u8 odd;                 /* that, or limited                                         */
 	atomic_u8 guarded;             /* noted or limited: looked at before each message          */
 	atomic_u8 limits;              /* LIMIT_...                                                */
-	bool     noted;                /* the box has a data directory: what runs is noted down    */
+	bool     noted;                /* the box has a data directory: what runs is noted down; or its turns have a deadline */
 	bool     durable;              /* its turns are recorded                                   */
 	bool     tells;                /* that its actors come and go is an event, unless none is  */
 	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
@@ -82,12 +82,19 @@ struct type {
 	atomic_u32 log_level;          /* plus 1; 0: the box's                                     */
 	atomic_u64 failures;           /* told one by one: second << 8, how many in that second    */
 	atomic_u64 failures_told;      /* in all                                                   */
+	bool     supervised;           /* by sup, defaults filled in                               */
+	atomic_u32 quarantined;        /* all of its actors are                                    */
+	noh_supervision sup;
 	alignas(CACHE_LINE) struct wait_probe probe;
 	struct limit limit;
 };
 
 /* Why an actor has left memory; the box's words for it are in box/metrics_types.c. */
-enum gone { GONE_IDLE, GONE_MEMORY, GONE_ASKED, GONE_FORCED, GONE_SELF, GONE_ERASED, GONE_STOP, GONE_REASONS };
+enum gone {
+	GONE_IDLE, GONE_MEMORY, GONE_ASKED, GONE_FORCED, GONE_SELF, GONE_ERASED, GONE_STOP,
+	GONE_FAILED,                   /* given up (supervise.h)                                   */
+	GONE_REASONS
+};
 
 /* Whose answer it was. */
 enum replay { REPLAY_LIBRARY, REPLAY_RESP, REPLAY_HTTP, REPLAYS };
@@ -102,12 +109,17 @@ struct type_counts {
 	atomic_u64 quarantined;        /* messages set aside: they ended the process too often     */
 	atomic_u64 gone[GONE_REASONS]; /* deactivations                                            */
 	atomic_u64 replays[REPLAYS];   /* of idempotent calls                                      */
+	atomic_u64 restarts;           /* of supervised actors                                     */
+	atomic_u64 set_aside;          /* messages that failed too often                           */
+	atomic_u64 dropped_unwell;     /* messages for actors that were given up                   */
+	atomic_u64 unwell[4];          /* actors now: down, degraded, stopped, quarantined or awaiting; the sum of all ports
+					  counts, one alone may be below zero              */
 	atomic_u64 refused_rate;       /* sends over its limits                                    */
 	atomic_u64 rests, rests_ended; /* of actors, until a token came                            */
 	uint64_t   share;              /* of the type's bucket: the port's (limit.c)               */
-	uint64_t   pad[3];
+	uint64_t   pad[27];
 };
-static_assert(sizeof(struct type_counts) == 4 * CACHE_LINE, "found by a shift");
+static_assert(sizeof(struct type_counts) == 8 * CACHE_LINE, "found by a shift");
 
 struct sched;
 struct worker;
@@ -168,8 +180,19 @@ enum {
 	TURN_TRACED = 65536,               /* trace is filled in (trace.h)                  */
 	TURN_LATE = 1 << 17,               /* some of what it sent is kept for later (late.h) */
 	TURN_UNDEAD = 1 << 20,             /* undead is filled in                           */
+	TURN_VITALS = 1 << 21,             /* vitals is                                     */
+	TURN_WATCHES = 1 << 22,            /* watches is (watch.c)                          */
 	TURN_EVENTS = 1 << 24,             /* events is filled in (notice.h)                */
 	TURN_EVENTS_KEPT = 1 << 25,        /* and they are in its record                    */
+};
+
+/* What a turn says about its actor (vitals.h), until it ends. */
+struct turn_vitals {
+	uint64_t desired, observed, spawned;
+	uint32_t children;
+	uint8_t  error_len;
+	bool     has_error;                /* error and its length count; all others always do */
+	char     error[NOH_REASON_MAX + 1];
 };
 
 struct noh_turn {
@@ -193,6 +216,7 @@ struct noh_turn {
 		uint32_t full_on, full_gen;     /* the first that refused                          */
 		uint32_t letters;          /* bytes used of letters                                */
 		uint32_t topics;           /* bytes used of topics                                 */
+		uint32_t watches;          /* bytes used of watches                                */
 		uint32_t births;           /* used of the worker's newborns                        */
 		uint32_t newborn_effects;  /* messages for them: the first so many, if no others   */
 	} so_far;
@@ -210,6 +234,9 @@ struct noh_turn {
 	size_t          key_part_len;
 	struct letters  letters;
 	struct letters  topics;            /* what it publishes and listens to (events.c)          */
+	struct letters  watches;           /* whom it watches, and no longer (watch.c)             */
+	struct turn_vitals vitals;
+	uint64_t        hook_ns;           /* when it began, if its type has a deadline            */
 	struct kv_log   kv_log;
 	struct schedule_op *ops;
 	uint32_t        op_count, op_room;
@@ -220,8 +247,21 @@ struct noh_turn {
 	size_t          answer_room, answer_len;
 };
 
-#define PENDING_TABLE 64           /* messages this turn has for one mailbox: direct mapped        */
-struct pending_sends { uint64_t turn; uint32_t cell, count; };
+/* Messages this turn has for one mailbox: direct mapped. */
+#define PENDING_TABLE 128
+struct pending_sends {
+	uint64_t  turn;
+	noh_actor to;
+	uint32_t  count, limit;            /* limit: so many without a look at the mailbox         */
+	uint32_t  from, at;                /* its place in the order of a large commit             */
+};
+struct sends {
+	struct pending_sends places[PENDING_TABLE];
+	uint64_t turn;                     /* that has entered its receivers                       */
+	uint8_t  used[PENDING_TABLE];      /* their places, as they came                           */
+	uint32_t used_count;
+	bool     mixed;                    /* two of its receivers have one place                  */
+};
 
 /* Cells made for addresses that are probably new, until the turn ends (newborn.c). */
 struct newborn { uint64_t hash; uint32_t effect, cell, is; };
@@ -252,10 +292,12 @@ struct worker {
 	alignas(CACHE_LINE) struct {
 		struct port      port;
 		struct noh_turn  turn;
-		struct effects   fx[2], sorted;    /* sorted: scratch of a large commit */
+		struct effects   fx[2];
+		const struct msg **order;          /* of a large commit: scratch                   */
+		uint32_t         order_room;
 		struct lates     lates;
 		void            *scratch;
-		struct pending_sends sends[PENDING_TABLE];
+		struct sends     sends;
 		struct newborns  newborns;
 		struct namesake  namesakes[NAMESAKES];
 		bool             expects_new;      /* the last address a turn wrote to was new    */
@@ -358,7 +400,7 @@ struct sched_events {
 	atomic_u64 bytes;                              /* of all that wait                          */
 	atomic_u32 held;                               /* by whoever passes them on                 */
 	atomic_u32 late;                               /* there are ...                             */
-	struct event_node *backlog;                    /* those the journal had no room for; guarded by held */
+	struct event_node *backlog, *backlog_last;     /* those the journal had no room for; guarded by held */
 };
 
 /* The network, on the workers: box/ connects it. arg NULL: there is none. */
@@ -428,6 +470,8 @@ struct sched {
 	struct rings         rings;
 	struct directory     directory;
 	struct topics        topics;           /* closed by the box, after the network             */
+	struct vitals_table *vitals;
+	atomic_u32           vitals_used;      /* somebody's were ever kept there                  */
 	ck_epoch_t           epoch;
 	struct ring_hash     homes;
 	struct worker       *workers;
@@ -514,12 +558,14 @@ void sched_serve_hand(struct worker *w, struct effect *e);   /* the same, with i
 
 /* deliver.c */
 enum { SYS_ANSWER, SYS_TIMER, SYS_ROOM, SYS_ACTIVATE, SYS_DEACTIVATE, SYS_SPAWN, SYS_WAKE, SYS_JOIN,
-       SYS_UNSCHEDULE, SYS_LIMIT };
+       SYS_UNSCHEDULE, SYS_LIMIT,
+       SYS_RESTART = 32, SYS_RESUME, SYS_ESCALATE, SYS_KIN_FAILED, SYS_KIN_DOWN, SYS_KIN_UP, SYS_KIN_RESTART, SYS_KIN_NEXT,
+       SYS_TYPE_DOWN, SYS_END };               /* supervise.h, kin.h */
 void sched_sys(struct port *p, struct cell *c, uint32_t gen, struct sysmsg *n);
 void sched_wake_waiters(struct port *p, struct sysmsg *list);
 int  sched_deliver(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
-uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *msgs,
-			   size_t stride, uint32_t n, int *rc);
+uint32_t sched_deliver_run(struct port *p, struct cell *c, uint32_t gen, const struct msg *const *msgs,
+			   uint32_t n, int *rc);
 void msg_dispose(struct port *p, const struct msg *m, int status);
 void node_undeliverable(struct port *p, struct sysmsg *n);
 
@@ -534,6 +580,7 @@ bool msg_set_body(struct msg *m, const void *body, size_t len);
 bool life_activate(struct worker *w, struct cell *c);      /* false: broken */
 bool life_activate_new(struct worker *w, struct cell *c, struct type *t);   /* false: not the short way */
 bool life_deactivate(struct worker *w, struct cell *c);    /* true: it is gone */
+void life_retire(struct worker *w, struct cell *c);        /* given up: its last turn; what waits is refused, then it goes */
 uint32_t life_sweep(struct worker *w);                     /* what idled out; under pressure, more */
 uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
@@ -550,6 +597,7 @@ void life_discard(struct port *p, struct cell *c);         /* at the end: free i
 #define WHEEL_DEADLINE (UINT64_C(1) << 63)     /* first: token of a pending answer                 */
 #define WHEEL_DORMANT (UINT64_C(1) << 62)      /* first: a struct dormant                          */
 #define WHEEL_LIMIT (UINT64_C(1) << 60)        /* first: a reference; and the serial of its rest   */
+#define WHEEL_RESTART (UINT64_C(1) << 61)      /* first: a reference; the rest of the second: which back-off */
 uint32_t clock_add(struct worker *w, uint64_t due_ms, uint64_t a, uint64_t b);  /* any thread; 0: no memory */
 void clock_cancel(struct sched *s, uint32_t worker, uint32_t entry, uint64_t a, uint64_t b);
 uint32_t clock_advance(struct worker *owner, struct worker *runner);    /* fires what is due */
@@ -635,6 +683,17 @@ static inline void copy_words(void *to, const void *from, uint32_t words)
 	uint64_t *t = to;
 	const uint64_t *f = from;
 
+	switch (words) {                 /* most states are small, and every turn that changes one comes by */
+	case 8: t[7] = f[7];             /* fall through */
+	case 7: t[6] = f[6];             /* fall through */
+	case 6: t[5] = f[5];             /* fall through */
+	case 5: t[4] = f[4];             /* fall through */
+	case 4: t[3] = f[3];             /* fall through */
+	case 3: t[2] = f[2];             /* fall through */
+	case 2: t[1] = f[1];             /* fall through */
+	case 1: t[0] = f[0];             /* fall through */
+	case 0: return;
+	}
 	for (uint32_t i = 0; i < words; i++)
 		t[i] = f[i];
 }

@@ -16,25 +16,32 @@
 void serve_failed(struct worker *w, int rc)
 {
 	struct noh_turn *t = &w->mine.turn;
-	struct port *p = &w->mine.port;
 
 	turn_undo(w);
 	if (t->type->durable)
 		durable_failed(w, load_relaxed(&t->cell));
 	else if (sched_is_durable(t->sched))
 		t->due = load_relaxed(body_due(load_relaxed(&t->cell)->body));
+	serve_answer_failed(w, rc);
+	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
+		turn_logf(t, NOH_WARN, "turn failed: %s",
+			  t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
+}
+
+void serve_answer_failed(struct worker *w, int rc)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct port *p = &w->mine.port;
+
 	if (t->so_far.flags & TURN_TRACED)
 		trace_failed(w, rc);
+	if (!t->type->tells && rc != NOH_ENOSPC)
+		notice_failed(w, load_relaxed(&t->cell), t->msg_count ? t->msgs[0].kind : UINT32_MAX, rc,
+			      t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		if (t->msgs[i].reply_to)
 			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
-	if (!t->type->tells)
-		notice_failed(w, load_relaxed(&t->cell), t->msgs[0].kind, rc,
-			      t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
-	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a turn */
-		turn_logf(t, NOH_WARN, "turn failed: %s",
-			  t->so_far.flags & TURN_REASON ? t->reason : noh_strerror(rc));
 }
 
 int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry)
@@ -61,6 +68,7 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 	if (__builtin_expect(wrapped & MSG_WRAPPED, 0))
 		trace_turn_begins(w);
 	poison_note(w, c, msgs, n);
+	supervise_hook_begins(w, ty);
 	from = meter_begin(w);
 	if (ty->pub.on_message && (n == 1 || !ty->pub.on_batch))
 		rc = ty->pub.on_message(t, msgs);
@@ -68,6 +76,8 @@ int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n
 		rc = ty->pub.on_batch(t, msgs, n);
 	meter_end(w, from);
 	poison_done(w);
+	if (ty->supervised)
+		rc = supervise_hook_ended(w, rc);
 	return end_turn(w, c, rc, 0, false, retry, &none);
 }
 
@@ -114,16 +124,19 @@ static enum next nothing_waits(struct worker *w, struct cell *c, struct type *t)
 	}
 	if (word & (MB_WAIT | MB_SYS))
 		return AGAIN;
-	if (c->flags & (CELL_STOP | CELL_BROKEN))
-		return life_deactivate(w, c) ? GONE : AGAIN;
+	if (c->flags & (CELL_STOP | CELL_BROKEN)) {
+		if (life_deactivate(w, c))
+			return GONE;
+		if (!(c->flags & CELL_BROKEN) || cell_late(c))
+			return AGAIN;
+	}                                        /* what cannot be stored now is tried again when it is swept */
 	store_relaxed(&c->last_active, w->mine.now_ds);
 	return mailbox_idle(&c->mailbox, &w->mine.port.room, t->shared) ? GONE : AGAIN;
 }
 
 /* The end of a turn over one message. Returns the actor to go on with if there was a hand-off. */
-static struct cell *finish_message(struct worker *w, struct cell *c, struct type *ty,
-				   const noh_msg *m, const struct msg *owned, struct slot *slot,
-				   int rc, uint32_t budget, struct effect **in_hand)
+struct cell *serve_finish(struct worker *w, struct cell *c, struct type *ty, const noh_msg *m, const struct msg *owned,
+			  struct slot *slot, int rc, uint32_t budget, struct effect **in_hand)
 {
 	struct effect *handed;
 
@@ -146,7 +159,7 @@ static struct cell *finish_message(struct worker *w, struct cell *c, struct type
 	return NULL;
 }
 
-/* In a box with a directory: is there room for its end to be recorded, was it handled before, did it end the
+/* In a box with a directory, or of a type with a deadline: is there room for its end to be recorded, was it handled before, did it end the
  * process too often? If it may run, a note is taken of it. */
 static bool may_run(struct worker *w, struct cell *c, struct type *ty, const noh_msg *m,
 		    const struct msg *owned, struct slot *slot)
@@ -166,6 +179,7 @@ static bool may_run(struct worker *w, struct cell *c, struct type *ty, const noh
 		msg_free_body(owned);
 	} else {
 		poison_note(w, c, m, 1);
+		supervise_hook_begins(w, ty);
 		return true;
 	}
 	if (slot)
@@ -191,8 +205,10 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	if (!slot)
 		count_one(&t->counts->accepted, 1);
 	rc = meter_hook(w, ty, &m);
-	if (__builtin_expect(ty->noted, 0))
+	if (__builtin_expect(ty->noted, 0)) {
 		poison_done(w);
+		rc = supervise_hook_ended(w, rc);
+	}
 	if (slot && rc == NOH_OK && !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) && !t->fx->count &&
 	    !m.reply_to && owned->len <= MSG_INLINE && !load_relaxed(&ty->odd)) {      /* it only changed its state */
 		if (t->so_far.state)
@@ -201,7 +217,7 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 		mailbox_release(slot);
 		return NULL;
 	}
-	return finish_message(w, c, ty, &m, owned, slot, rc, budget, in_hand);
+	return serve_finish(w, c, ty, &m, owned, slot, rc, budget, in_hand);
 }
 
 /* Message in hand, hand-off after hand-off: as long as nothing unusual happens, this is all there is
@@ -232,10 +248,8 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		rc = ty->single(t, &m);
 		word = load_relaxed(&c->mailbox.word);
 		left--;
-		if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) || fx->count > 1 ||
-		    !mb_in_place(word) || (fx->count && !turn_hand_on(w, fx->list))) {
-			struct cell *next = finish_message(w, c, ty, &m, &e->msg, NULL, rc, left,
-							   in_hand);
+		if (rc != NOH_OK || (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) || !mb_in_place(word)) {
+			struct cell *next = serve_finish(w, c, ty, &m, &e->msg, NULL, rc, left, in_hand);
 
 			if (!next)
 				*in_hand = NULL;
@@ -244,19 +258,18 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		}
 		if (t->so_far.state)
 			turn_changed(w, c);
+		e = fx->count ? turn_publish_all(w, true) : NULL;
 		count_one(&t->counts->handled, 1);
 		store_relaxed(&c->last_active, w->mine.now_ds);
-		bool idle = cas_acq_rel(&c->mailbox.word, &word,
-					word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT);
+		uint64_t idle = word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT;
 
-		if (t->fx == fx) {               /* it wrote to nobody: the chain ends here */
+		if (!e) {                        /* nobody to go on with: the chain ends here */
 			*in_hand = NULL;
 			*budget = left;
-			return idle ? NULL : c;
+			return !(t->so_far.flags & TURN_LATE) && cas_acq_rel(&c->mailbox.word, &word, idle) ? NULL : c;
 		}
-		if (!idle)
+		if (!cas_acq_rel(&c->mailbox.word, &word, idle))
 			sched_enqueue(&w->mine.port, c);
-		e = fx->list;
 		c = cell_at(w->fixed.sched, e->cell);
 		*in_hand = e;
 	}
@@ -329,12 +342,17 @@ static enum taken take_extra(struct worker *w, struct cell *c)
 static enum taken take_message(struct worker *w, struct cell *c, struct type *t, struct slot **slot,
 			       struct mb_cursor *cur, uint32_t *budget)
 {
+	bool plain = !load_relaxed(&t->odd) && !t->shared && cell_plain(c);
 	uint32_t n;
 
 	cur->id = 0;
-	switch (mailbox_take(&c->mailbox, &w->mine.port.room, t->shared, slot)) {
+	switch (plain ? mailbox_look(&c->mailbox, &w->mine.port.room, cur)
+		      : mailbox_take(&c->mailbox, &w->mine.port.room, t->shared, slot)) {
 	case MB_TAKEN:
-		break;
+		if (!plain)
+			break;
+		(*budget)++;             /* it will be taken, with those behind it */
+		return NO_MESSAGE;
 	case MB_EMPTY:
 		(*budget)++;             /* nothing was handled */
 		return nothing_waits(w, c, t) == GONE ? LEFT : NO_MESSAGE;
@@ -420,7 +438,9 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 	for (;;) {
 		const struct msg *m = NULL;
 		struct slot *slot = NULL;
+		struct cell *next = NULL;
 		enum taken extra = MESSAGE;
+		uint32_t ran;
 
 		if (__builtin_expect(load_relaxed(&t->guarded), 0)) {
 			enum ready r;
@@ -462,6 +482,8 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 			   (extra = take_extra(w, c)) != MESSAGE) {
 			if (extra == LEFT)
 				return NULL;
+		} else if (cur.id && !load_relaxed(&t->odd) && (ran = serve_ring(w, c, t, &cur, *budget, in_hand, &next)) != 0) {
+			*budget -= next ? ran : ran - 1;
 		} else if (cur.id && mailbox_take_next(&c->mailbox, &cur, &slot)) {
 			m = &slot->msg;
 			meter_took(w, c, t, 1);
@@ -480,13 +502,11 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 				limit_used(c, 1);
 		}
 		if (m) {
-			struct cell *next = serve_message(w, c, t, m, slot, *budget, in_hand);
-
-			if (next) {
-				(*budget)--;
-				return next;
-			}
+			next = serve_message(w, c, t, m, slot, *budget, in_hand);
+			*budget -= next != NULL;
 		}
+		if (next)
+			return next;
 		check_waiters(w, c, t);
 		/* Used up its slice; or it has given others enough to do that they should come first. */
 		if (--*budget == 0 || hands_many(&w->hands)) {

@@ -7,11 +7,16 @@
 
 #include "sched/newborn.h"
 #include "sched/poison.h"
+#include "sched/supervise.h"
 
 /* serve.c */
 int  serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry);
 void serve_failed(struct worker *w, int rc);
+void serve_answer_failed(struct worker *w, int rc);     /* the rest of it: undone, and its end recorded */
+void serve_tell_broken(struct worker *w, struct cell *c, uint64_t token);      /* why it is not active */
 void serve_activate(struct worker *w, struct cell *c);
+struct cell *serve_finish(struct worker *w, struct cell *c, struct type *ty, const noh_msg *m, const struct msg *owned,
+			  struct slot *slot, int rc, uint32_t budget, struct effect **in_hand);
 
 /* rest.c - actors that wait for room or for an answer */
 void rest_after_turn(struct worker *w, struct cell *c, int rc);
@@ -27,6 +32,11 @@ bool extra_again(struct cell *c, const noh_msg *m, const struct msg *owned);   /
 bool extra_waits(struct worker *w, struct cell *c);   /* its next message needs a disk with room */
 void extra_redo(struct worker *w, struct cell *c);
 void extra_sys_lane(struct worker *w, struct cell *c);
+
+/* serve_ring.c - one message after the other, the short way: how many. cur stands at the next one. *next: the actor
+ * to go on with, with *in_hand. */
+uint32_t serve_ring(struct worker *w, struct cell *c, struct type *ty, struct mb_cursor *cur, uint32_t budget,
+		    struct effect **in_hand, struct cell **next);
 
 /* window.c - batches and coalescing: takes what waits behind `first`, too; returns how many */
 uint32_t window_serve(struct worker *w, struct cell *c, struct type *t, struct slot *first);
@@ -85,6 +95,8 @@ static ALWAYS_INLINE int end_turn(struct worker *w, struct cell *c, int rc, uint
 		turn_undo(w);
 		return rc;
 	}
+	if (__builtin_expect(t->type->supervised, 0))
+		return supervise_turn_failed(w, c, rc);
 	serve_failed(w, rc);
 	return rc;
 }

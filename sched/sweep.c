@@ -58,6 +58,16 @@ static bool send_home(struct worker *w, struct cell *c, bool lightly, bool evict
 	return true;
 }
 
+/* The box stops: one that rests until its back-off is over has nothing to wait for any more. */
+static uint32_t end_rest(struct worker *w, struct cell *c)
+{
+	struct sysmsg *n = node_take(&w->mine.port, SYS_END);
+
+	if (n)
+		sched_sys(&w->mine.port, c, load_acquire(&c->mailbox.gen), n);
+	return 0;
+}
+
 static uint32_t sweep_chunk(struct worker *w, uint32_t chunk, uint64_t now_ds, uint32_t max_age,
 			    uint64_t most, uint64_t *next)
 {
@@ -203,9 +213,14 @@ uint32_t life_sweep_all(struct worker *w)
 		if (chunk >= chunks)
 			break;
 		uint32_t end = load_relaxed(&s->cells.shared.fresh);
-		for (uint32_t n = chunk * CHUNK_CELLS; n < (chunk + 1) * CHUNK_CELLS && n < end; n++)
-			if (n && mb_state(load_relaxed(&cell_at(s, n)->mailbox.word)) == MB_IDLE)
+		for (uint32_t n = chunk * CHUNK_CELLS; n < (chunk + 1) * CHUNK_CELLS && n < end; n++) {
+			unsigned state = mb_state(load_relaxed(&cell_at(s, n)->mailbox.word));
+
+			if (n && state == MB_IDLE)
 				sent += send_home(w, cell_at(s, n), false, false);
+			else if (n && state == MB_PARKED && load_relaxed(&s->vitals_used))
+				sent += end_rest(w, cell_at(s, n));
+		}
 	}
 	return sent;
 }

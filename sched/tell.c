@@ -2,33 +2,67 @@
  *
  * (noh_tell_to, whose address may be new, is in newborn.c.) The full mode of the receiver's mailbox acts here, at the send call.
  */
+#include "sched/kin.h"
 #include "sched/meter.h"
 #include "sched/newborn.h"
 
 #include <string.h>
 
-/* How many messages this turn has for `cell` already; this one is counted, too. A small direct-mapped
- * table: two actors that share a place make each other's count too small, never wrong by more than
- * what one turn may send. */
-static ALWAYS_INLINE uint32_t sends_to(noh_turn *t, uint32_t cell)
+/* How many messages this turn has for `to` already, this one not counted: of a few they are counted, of more there
+ * is a small direct-mapped table. Two actors that share a place in it make each other's count too small, never wrong
+ * by more than what one turn may send. */
+#define FEW 2
+
+static ALWAYS_INLINE uint32_t sends_among(const struct effects *fx, noh_actor to)
 {
-	uint64_t turn = load_relaxed(&t->worker->shown.counts.turns);
-	struct pending_sends *e = &t->worker->mine.sends[cell % PENDING_TABLE];
+	uint32_t n = 0;
 
-	if (t->fx->count == 1) {            /* the first was not counted */
-		uint32_t first = t->fx->list[0].cell;
-
-		t->worker->mine.sends[first % PENDING_TABLE] =
-			(struct pending_sends){ .turn = turn, .cell = first, .count = 1 };
-	}
-	if (__builtin_expect(e->cell != cell || e->turn != turn, 0))
-		*e = (struct pending_sends){ .turn = turn, .cell = cell };
-	return e->count++;
+	for (uint32_t i = 0; i < fx->count; i++)
+		n += ref_make(fx->list[i].cell, fx->list[i].gen).bits == to.bits;
+	return n;
 }
 
-static ALWAYS_INLINE void sends_back(noh_turn *t, uint32_t cell)
+static ALWAYS_INLINE struct pending_sends *sends_place(noh_turn *t, noh_actor to)
 {
-	t->worker->mine.sends[cell % PENDING_TABLE].count--;
+	return &t->worker->mine.sends.places[ref_number(to) % PENDING_TABLE];
+}
+
+static ALWAYS_INLINE bool sends_known(noh_turn *t, const struct pending_sends *e, noh_actor to)
+{
+	return e->to.bits == to.bits && e->turn == load_relaxed(&t->worker->shown.counts.turns);
+}
+
+static struct pending_sends *sends_enter(struct sends *s, noh_actor to)
+{
+	uint32_t              place = ref_number(to) % PENDING_TABLE;
+	struct pending_sends *e = &s->places[place];
+
+	if (e->turn == s->turn) {
+		if (e->to.bits == to.bits)
+			return e;
+		s->mixed = true;
+	} else {
+		s->used[s->used_count++] = (uint8_t)place;
+	}
+	*e = (struct pending_sends){ .turn = s->turn, .to = to };
+	return e;
+}
+
+/* From the FEW + 1st on. */
+static struct pending_sends *sends_to(noh_turn *t, noh_actor to)
+{
+	struct sends *s = &t->worker->mine.sends;
+	uint64_t      turn = load_relaxed(&t->worker->shown.counts.turns);
+
+	if (s->turn != turn) {           /* those before were not entered yet */
+		s->turn = turn;
+		s->used_count = 0;
+		s->mixed = false;
+		for (uint32_t i = 0; i < FEW; i++)
+			if (t->fx->list[i].cell)
+				sends_enter(s, ref_make(t->fx->list[i].cell, t->fx->list[i].gen))->count++;
+	}
+	return sends_enter(s, to);
 }
 
 void turn_note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, uint32_t gen)
@@ -64,8 +98,10 @@ static ALWAYS_INLINE int room_for(noh_turn *t, struct cell *c, struct type *ty, 
 {
 	int64_t n = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
 
-	if (t->fx->count)
-		n += sends_to(t, number);
+	if (t->fx->count < FEW)
+		n += sends_among(t->fx, ref_make(number, gen));
+	else
+		n += sends_to(t, ref_make(number, gen))->count++;
 	if (__builtin_expect(n < (int64_t)ty->capacity, 1))
 		return NOH_OK;
 	return tell_no_room(t, ty, number, gen, n);
@@ -167,52 +203,83 @@ static ALWAYS_INLINE uint64_t waiting_now(struct cell *c)
 	return (load_acquire(&c->mailbox.word) - load_relaxed(&c->mailbox.head)) & MB_TAIL_MASK;
 }
 
-/* The same for a turn that has sent something already. */
-static __attribute__((noinline)) int tell_more(noh_turn *t, noh_actor to, uint32_t kind,
+/* To an actor that this turn has not looked at yet, or whose room was used up by it. */
+static __attribute__((noinline)) int tell_looking(noh_turn *t, noh_actor to, uint32_t kind,
 						const void *body, size_t len)
 {
 	struct sched   *s = t->sched;
 	uint32_t        number = ref_number(to);
 	struct cell    *c = cell_at(s, number);
 	struct effects *fx = t->fx;
+	struct pending_sends *sends;
 	struct type    *ty;
-	uint64_t        n;
+	uint64_t        n, limit;
 
 	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || fx->count == fx->room ||
 			     len > MSG_INLINE || number >= load_relaxed(&s->cells.shared.fresh) ||
 			     load_relaxed(&c->mailbox.gen) != ref_gen(to), 0))
 		return tell_slowly(t, to, kind, body, len);
 	ty = cell_type(s, c);
-	n = waiting_now(c) + sends_to(t, number);
-	if (__builtin_expect(n >= load_relaxed(&ty->short_capacity), 0)) {
-		if (ty->pub.full_mode != NOH_BLOCK || n >= ty->hard || load_relaxed(&ty->short_capacity) == 0) {
-			sends_back(t, number);
+	sends = sends_to(t, to);
+	n = waiting_now(c) + sends->count;
+	limit = load_relaxed(&ty->short_capacity);
+	if (n >= limit) {
+		if (ty->pub.full_mode != NOH_BLOCK || n >= ty->hard || limit == 0)
 			return tell_slowly(t, to, kind, body, len);
-		}
 		turn_note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, ref_gen(to));
+		limit = ty->hard;
 	}
+	sends->limit = sends->count + (uint32_t)(limit - n);
+	sends->count++;
 	put_tell(&fx->list[fx->count++], to, kind, body, len);
 	return NOH_OK;
 }
 
-/* A short message to an actor that has room, the first of its turn: everything else goes slower. */
-int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+/* For a turn that has sent more than a few. Where it has found room it need not look again: what others send
+ * meanwhile may exceed the capacity anyway, by what this turn sends. */
+static ALWAYS_INLINE int tell_more(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	struct effects       *fx = t->fx;
+	struct pending_sends *sends = sends_place(t, to);
+
+	if (__builtin_expect(!sends_known(t, sends, to) || sends->count >= sends->limit || fx->count == fx->room ||
+			     len > MSG_INLINE, 0))
+		return tell_looking(t, to, kind, body, len);
+	sends->count++;
+	put_tell(&fx->list[fx->count++], to, kind, body, len);
+	return NOH_OK;
+}
+
+/* A short message to an actor that has room, among the first of its turn: everything else goes slower. */
+static ALWAYS_INLINE int tell_early(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len, bool first)
 {
 	struct sched   *s = t->sched;
 	uint32_t        number = ref_number(to);
 	struct cell    *c = cell_at(s, number);
 	struct effects *fx = t->fx;
 
-	if (fx->count)
-		return tell_more(t, to, kind, body, len);
 	if (__builtin_expect((t->so_far.flags & TURN_READONLY) || len > MSG_INLINE ||
 			     number >= load_relaxed(&s->cells.shared.fresh) ||
 			     load_relaxed(&c->mailbox.gen) != ref_gen(to) ||
-			     waiting_now(c) >= load_relaxed(&cell_type(s, c)->short_capacity), 0))
+			     waiting_now(c) + (first ? 0 : sends_among(fx, to)) >= load_relaxed(&cell_type(s, c)->short_capacity), 0))
 		return tell_slowly(t, to, kind, body, len);
-	put_tell(fx->list, to, kind, body, len);
-	fx->count = 1;
+	put_tell(first ? fx->list : &fx->list[fx->count], to, kind, body, len);
+	fx->count = first ? 1 : fx->count + 1;
 	return NOH_OK;
+}
+
+static __attribute__((noinline)) int tell_next(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	return tell_early(t, to, kind, body, len, false);
+}
+
+int noh_tell(noh_turn *t, noh_actor to, uint32_t kind, const void *body, size_t len)
+{
+	if (t->fx->count == 0)
+		return tell_early(t, to, kind, body, len, true);
+	if (t->fx->count < FEW)
+		return tell_next(t, to, kind, body, len);
+	return tell_more(t, to, kind, body, len);
 }
 
 /* The actor may go back to storage before the turn ends: then it is looked up again. */
@@ -379,9 +446,14 @@ int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 	uint32_t cell = 0, gen = 0, letters = t->so_far.letters;
 	int rc = resolve(t, address, &cell, &gen);
 	struct effect *e;
+	uint64_t order;
 
-	if (rc != NOH_OK)
+	if (rc == NOH_OK)
+		rc = kin_adopt(t, address, &order);
+	if (rc != NOH_OK) {
+		t->so_far.letters = letters;
 		return rc;
+	}
 	e = effect_new(t);
 	if (!e) {
 		t->so_far.letters = letters;
@@ -391,6 +463,7 @@ int noh_spawn(noh_turn *t, const char *address, noh_actor *child)
 	e->gen = gen;
 	e->msg.reply = noh_self(t).bits;
 	e->msg.len = FX_SPAWN;
+	memcpy(e->msg.body.bytes, &order, sizeof order);
 	t->so_far.flags |= TURN_SPAWNS;
 	t->fx->count++;
 	if (child)

@@ -13,10 +13,12 @@
 #include "core/plant.h"
 #include "sched/durable.h"
 #include "sched/events.h"
+#include "sched/kin.h"
 #include "sched/late.h"
 #include "sched/newborn.h"
 #include "sched/notice.h"
 #include "sched/trace.h"
+#include "sched/watch.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,7 +145,9 @@ void turn_commit_rest(struct worker *w)
 		erase(w, t);
 	if (t->so_far.flags & TURN_STOP)
 		c->flags |= CELL_STOP;
-	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE)) {
+	if (t->so_far.flags & TURN_VITALS || ((t->so_far.flags & TURN_ERASE) && vitals_if(c)))
+		supervise_commit(w);
+	if (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_ERASE | TURN_VITALS)) {
 		turn_changed(w, c);
 		life_weigh(&w->mine.port, c);
 	}
@@ -151,6 +155,8 @@ void turn_commit_rest(struct worker *w)
 		events_commit(w);
 	if (t->so_far.flags & TURN_EVENTS)
 		notice_commit(w);
+	if (t->so_far.flags & TURN_WATCHES)
+		watch_commit(w);
 	if (t->so_far.flags & TURN_TRACED)
 		trace_commit(w);
 }
@@ -246,7 +252,7 @@ void turn_free(struct worker *w)
 	for (int i = 0; i < 2; i++)
 		mem_free(w->mine.fx[i].list, w->mine.fx[i].room * sizeof(struct effect));
 	late_free(w);
-	mem_free(w->mine.sorted.list, w->mine.sorted.room * sizeof(struct effect));
+	mem_free(w->mine.order, w->mine.order_room * sizeof *w->mine.order);
 	mem_free(t->ops, t->op_room * sizeof *t->ops);
 	mem_free(t->letters.bytes, t->letters.room);
 	mem_free(w->mine.newborns.list, w->mine.newborns.room * sizeof *w->mine.newborns.list);

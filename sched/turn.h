@@ -23,7 +23,7 @@ void turn_answer_rest(struct worker *w);                 /* an empty answer to w
 void turn_answer(struct worker *w, const noh_msg *m, int status);
 void turn_answer_failed(struct worker *w, const noh_msg *m, int status);
 void turn_publish(struct worker *w, uint32_t count);     /* the first so many effects, and clear  */
-struct effect *turn_publish_many(struct worker *w, bool at_end);
+void turn_publish_last(struct worker *w, struct effect *e, bool in_hand);   /* in_hand: if its actor is idle */
 /* How many of them went; 0: there is no memory for the first now. Then it and the rest are for turn_publish_late. */
 uint32_t turn_publish_run(struct worker *w, struct effect *e, uint32_t most);
 void turn_publish_late(struct worker *w, struct effect *rest, uint32_t n);
@@ -45,9 +45,9 @@ static inline bool type_reads(const struct type *ty, uint32_t kind)
 	return kind < ty->pub.kind_count && (ty->pub.kinds[kind].flags & NOH_KIND_READ);
 }
 
-/* Of a type without read-only kinds. */
-static ALWAYS_INLINE void turn_begin_plain(struct worker *w, struct cell *c, struct type *ty,
-					   const noh_msg *msgs, uint32_t count)
+/* What stays the same from turn to turn of one actor; then, what does not. */
+static ALWAYS_INLINE void turn_begin_stretch(struct worker *w, struct cell *c, struct type *ty,
+					     const noh_msg *msgs, uint32_t count)
 {
 	struct noh_turn *t = &w->mine.turn;
 
@@ -56,8 +56,20 @@ static ALWAYS_INLINE void turn_begin_plain(struct worker *w, struct cell *c, str
 	t->msgs = msgs;
 	t->msg_count = count;
 	t->counts = &w->mine.port.types[ty->index];
+}
+
+static ALWAYS_INLINE void turn_begin_next(struct worker *w)
+{
 	count_one(&w->shown.counts.turns, 1);
-	memset(&t->so_far, 0, sizeof t->so_far);
+	memset(&w->mine.turn.so_far, 0, sizeof w->mine.turn.so_far);
+}
+
+/* Of a type without read-only kinds. */
+static ALWAYS_INLINE void turn_begin_plain(struct worker *w, struct cell *c, struct type *ty,
+					   const noh_msg *msgs, uint32_t count)
+{
+	turn_begin_stretch(w, c, ty, msgs, count);
+	turn_begin_next(w);
 }
 
 static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct type *ty,
@@ -96,6 +108,24 @@ static ALWAYS_INLINE bool turn_hand_on(struct worker *w, struct effect *last)
 	return true;
 }
 
+/* All of its effects, in order; the last one is handed on if it may be, and returned then. */
+static ALWAYS_INLINE struct effect *turn_publish_all(struct worker *w, bool at_end)
+{
+	struct noh_turn *t = &w->mine.turn;
+	struct effects *fx = t->fx;
+	struct effect  *last = &fx->list[fx->count - 1];
+
+	if (__builtin_expect(fx->count > 1, 0)) {
+		turn_publish(w, fx->count - 1);
+		at_end = at_end && !(t->so_far.flags & TURN_LATE);
+	}
+	if (at_end && last->msg.len != FX_SPAWN && turn_hand_on(w, last))
+		return last;
+	turn_publish_last(w, last, !at_end);
+	fx->count = 0;
+	return NULL;
+}
+
 /* Everything of the turn becomes real. If its actor is at its end and the last thing it did was to
  * write to an actor that is idle, that one is claimed and the message for it returned: the caller
  * releases this actor and goes on with that one. */
@@ -114,20 +144,14 @@ static ALWAYS_INLINE struct effect *turn_commit(struct worker *w, struct cell *c
 		turn_changed(w, c);
 	}
 	if (__builtin_expect(t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_STOP | TURN_ERASE | TURN_TOPICS |
-					      TURN_TRACED | TURN_EVENTS), 0))
+					      TURN_TRACED | TURN_EVENTS | TURN_VITALS | TURN_WATCHES), 0))
 		turn_commit_rest(w);
 	if (__builtin_expect(t->sched->journal.arg != NULL, 0) && fx->count)
 		durable_tell(w);
 	if (__builtin_expect(t->so_far.flags & TURN_BIRTHS, 0))
 		newborn_publish(w);
-	if (fx->count == 1) {
-		if (at_end && fx->list->msg.len != FX_SPAWN && turn_hand_on(w, fx->list))
-			handed = fx->list;
-		else
-			turn_publish(w, 1);
-	} else if (fx->count) {
-		handed = turn_publish_many(w, at_end);
-	}
+	if (fx->count)
+		handed = turn_publish_all(w, at_end);
 	if (single ? t->msgs[0].reply_to && !t->so_far.replied : t->msg_count != 0)
 		turn_answer_rest(w);
 	return handed;

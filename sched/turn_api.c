@@ -1,7 +1,7 @@
 /* sched/turn_api.c - the rest of what a hook may do: look around, answer, schedule, keep entries, say
  * something. (noh.h, section 5; sending is in tell.c.)
  */
-#include "sched/durable.h"
+#include "sched/kin.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,11 +42,6 @@ const char *noh_address(noh_turn *t)
 const char *noh_id(noh_turn *t)
 {
 	return noh_address(t) + t->type->name_len + 1;
-}
-
-noh_actor noh_parent(noh_turn *t)
-{
-	return !(t->so_far.flags & TURN_OUTSIDE) && t->cell->ext ? t->cell->ext->parent : (noh_actor){ 0 };
 }
 
 const void *noh_look(noh_turn *t)
@@ -317,7 +312,7 @@ int noh_kv_get(noh_turn *t, const void *key, size_t key_len, const void **value,
 	if (t->so_far.flags & TURN_OUTSIDE)
 		return error_set(NOH_EREADONLY, "%s: a read-only call beside the mailbox sees the state, "
 				 "not the key-value part", noh_address(t));
-	n = t->cell->ext ? kv_get(&t->cell->ext->kv, key, key_len) : NULL;
+	n = t->cell->ext && !(key_len && kin_key(key, key_len)) ? kv_get(&t->cell->ext->kv, key, key_len) : NULL;
 	if (!n)
 		return NOH_END;
 	*value = kv_value(n);
@@ -334,6 +329,8 @@ int noh_kv_next(noh_turn *t, const void **key, size_t *key_len, const void **val
 		return error_set(NOH_EREADONLY, "%s: a read-only call beside the mailbox sees the state, "
 				 "not the key-value part", noh_address(t));
 	n = t->cell->ext ? kv_next(&t->cell->ext->kv, *key, *key_len) : NULL;
+	if (n && __builtin_expect(kin_key(kv_key(n), n->klen), 0))
+		n = kin_skip(&t->cell->ext->kv);
 	if (!n)
 		return NOH_END;
 	*key = kv_key(n);
@@ -341,6 +338,12 @@ int noh_kv_next(noh_turn *t, const void **key, size_t *key_len, const void **val
 	*value = kv_value(n);
 	*value_len = n->vlen;
 	return NOH_OK;
+}
+
+/* Beside the actor's own entries the box has some there. */
+static int not_yours(noh_turn *t)
+{
+	return error_set(NOH_EINVAL, "%s: a key that begins with the bytes 0 'noh' 0 is the box's own", noh_address(t));
 }
 
 static int kv_result(noh_turn *t, int rc)
@@ -358,6 +361,8 @@ int noh_kv_put(noh_turn *t, const void *key, size_t key_len, const void *value, 
 
 	if (t->so_far.flags & TURN_READONLY)
 		return turn_read_only(t);
+	if (key_len && kin_key(key, key_len))
+		return not_yours(t);
 	x = cell_ext(t->cell);
 	if (!x)
 		return kv_result(t, NOH_ENOMEM);
@@ -369,6 +374,8 @@ int noh_kv_delete(noh_turn *t, const void *key, size_t key_len)
 {
 	if (t->so_far.flags & TURN_READONLY)
 		return turn_read_only(t);
+	if (key_len && kin_key(key, key_len))
+		return not_yours(t);
 	if (!t->cell->ext)
 		return NOH_END;
 	t->so_far.flags |= TURN_KV;

@@ -8,6 +8,7 @@
 
 #include "core/plant.h"
 #include "sched/notice.h"
+#include "sched/vitals.h"
 
 #include <string.h>
 
@@ -258,6 +259,72 @@ static void put_emitted(struct sink *k, struct noh_turn *t, struct cell *self, u
 	}
 }
 
+void turn_record_vitals(struct sink *k, const struct vitals *v)
+{
+	void *at = put(k, PART_VITALS, NULL, 0, vitals_size(v));
+
+	if (at)
+		vitals_write(v, at);
+}
+
+/* As they will be when the turn is over. */
+static void put_vitals(struct sink *k, const struct noh_turn *t, const struct vitals *v)
+{
+	struct vitals then = *v;
+
+	then.of.desired = t->vitals.desired;
+	then.of.observed = t->vitals.observed;
+	then.of.spawned = t->vitals.spawned;
+	then.of.children = t->vitals.children;
+	if (t->vitals.has_error) {
+		then.error = (char *)(uintptr_t)t->vitals.error;
+		then.of.error_len = t->vitals.error_len;
+	}
+	turn_record_vitals(k, &then);
+}
+
+void turn_record_first(struct sink *k, struct worker *w, struct cell *c)
+{
+	const struct type *t = cell_type(w->fixed.sched, c);
+	uint32_t size = t->pub.state_size;
+	uint8_t *at;
+
+	if (!(*body_seq(c->body) & SEQ_BARE))
+		return;
+	at = put(k, PART_STATE, NULL, 0, sizeof(struct part_state) + size);
+	if (!at)
+		return;
+	*(struct part_state *)(void *)at = (struct part_state){ .version = t->pub.version, .schema = t->pub.schema };
+	if (size)
+		memcpy(at + sizeof(struct part_state), body_state(t, c->body), size);
+}
+
+/* The message goes to the dead letters, with everything it was. */
+void turn_record_dead(struct sink *k, struct worker *w, struct cell *c, const noh_msg *m, const char *reason)
+{
+	struct sched *s = w->fixed.sched;
+	const struct envelope *env = msg_envelope(m);
+	size_t len = strlen(reason), padded = record_pad(len);
+	struct message_id id = { 0 };
+	struct part_dead *dead;
+	char address[ADDRESS_MAX + 1];
+
+	if (env && env->seq)
+		id = (struct message_id){ env->sender, env->seq, env->index, 0 };
+	dead = put(k, PART_DEAD, address, cell_address(s, c, address), sizeof *dead + padded + m->len);
+	if (dead) {
+		*dead = (struct part_dead){ .id = id, .at_ms = sched_now_ms(w) + s->wall_offset_ms, .kind = m->kind,
+					    .reason_len = (uint32_t)len };
+		if (len) {
+			memset((char *)(dead + 1) + padded - 8, 0, 8);
+			memcpy(dead + 1, reason, len);
+		}
+		if (m->len)
+			memcpy((char *)(dead + 1) + padded, m->body, m->len);
+	}
+	turn_record_consumed(k, env);
+}
+
 static void put_undead(struct sink *k, const struct noh_turn *t)
 {
 	struct part_undead *p = put(k, PART_UNDEAD, NULL, 0, sizeof *p);
@@ -285,6 +352,8 @@ void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_
 		if (t->op_count || turn_record_fired(t))
 			turn_record_timers(k, t, c->ext);
 	}
+	if ((t->so_far.flags & (TURN_VITALS | TURN_ERASE)) == TURN_VITALS)
+		put_vitals(k, t, c->ext->vitals);
 	for (uint32_t i = 0; i < t->msg_count; i++)
 		turn_record_consumed(k, msg_envelope(&t->msgs[i]));
 	if (t->so_far.flags & TURN_UNDEAD)

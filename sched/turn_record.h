@@ -27,6 +27,10 @@ bool turn_record_wrap(struct worker *w, struct cell *c, uint64_t seq);
 /* For messages that end without an effect. */
 void turn_record_consumed(struct sink *k, const struct envelope *env);
 void turn_record_timers(struct sink *k, const struct noh_turn *t, const struct ext *x);
+struct vitals;
+void turn_record_vitals(struct sink *k, const struct vitals *v);
+void turn_record_first(struct sink *k, struct worker *w, struct cell *c);    /* its state, if that is stored nowhere yet */
+void turn_record_dead(struct sink *k, struct worker *w, struct cell *c, const noh_msg *m, const char *reason);
 bool turn_record_fired(const struct noh_turn *t);        /* by a schedule: used up with this turn */
 
 #endif

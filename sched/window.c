@@ -101,6 +101,12 @@ static uint32_t batch_length(struct worker *w, struct type *t, uint32_t at, uint
 	return part;
 }
 
+/* It neither rests nor was given up, nor is it late. */
+static bool may_go_on(struct cell *c)
+{
+	return !cell_rests(c) && !cell_late(c) && !(c->flags & CELL_BROKEN);
+}
+
 static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t n)
 {
 	uint32_t at = 0, most;
@@ -110,7 +116,7 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 	for (uint32_t i = 0; i < n; i++)
 		to_public(&w->mine.msgs[i], &w->mine.window[i]->msg);
 	most = load_relaxed(&t->limits) & LIMIT_WAIT && limit_left(c) < n ? limit_left(c) : n;
-	while (at < most && !cell_rests(c) && !cell_late(c)) {
+	while (at < most && may_go_on(c)) {
 		uint32_t part = t->pub.on_batch && !poison_suspects(w->fixed.sched, c)
 					? batch_length(w, t, at, most) : 1, end;
 
@@ -120,7 +126,7 @@ static void serve_all(struct worker *w, struct cell *c, struct type *t, uint32_t
 		}
 		/* One message, or a batch that failed: message by message. */
 		end = at + part;
-		while (at < end && !cell_rests(c) && !cell_late(c) && serve_part(w, c, t, at, 1, false))
+		while (at < end && may_go_on(c) && serve_part(w, c, t, at, 1, false))
 			at++;
 		if (at < end)
 			break;

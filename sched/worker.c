@@ -91,7 +91,7 @@ static uint32_t run_some(struct worker *w)
 		if (e) {
 			w->mine.in_a_row++;
 			sched_serve_hand(w, e);
-		} else if ((n = runq_take(&w->runq)) != 0) {
+		} else if ((n = alone ? runq_take_alone(&w->runq) : runq_take(&w->runq)) != 0) {
 			w->mine.in_a_row = 0;
 			look_ahead(w);
 			sched_serve(w, cell_at(w->fixed.sched, n));

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The bars on the path of a message, in instructions (callgrind, so the same on a busy machine): ping-pong within one
-# worker; a message to an actor that a thousand others rest for; a new actor, told something and heard. Prints one line
-# each; fails above a bar.
+# worker; a message to an actor that a thousand others rest for; one of a run to each of sixty; one between a mall and its
+# visitors; a new actor, told something and heard. Prints one line each; fails above a bar.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BAR=${BAR:-250}
@@ -22,6 +22,8 @@ check() { # benchmark few many operations-of-one-n bar what [option]
 failed=0
 check ping-pong 100000 300000 2 "$BAR" "a message" || failed=1
 check ping-pong 100000 300000 2 $((per + 10)) "a message with all events told, and nothing to tell" --all-events || failed=1
-check fan-in-1000 100000 300000 1 460 "a message of a thousand senders to one" || failed=1
+check fan-in-1000 100000 300000 1 275 "a message of a thousand senders to one" || failed=1
+check fork-join-throughput 2000 6000 60 300 "a message of one sender to sixty" || failed=1
+check chameneos 20000 60000 4 325 "a message of a crowd that meets at one" || failed=1
 check fork-join-create 100000 300000 1 1300 "a new actor" || failed=1
 exit $failed

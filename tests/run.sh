@@ -178,7 +178,7 @@ all_exported() {
 staged_install() {   # into DESTDIR for another prefix, as a packager does
 	run_make install DESTDIR="$tmp/dest" PREFIX=/usr || return
 	local f
-	for f in bin/noh share/man/man1/noh.1 share/bash-completion/completions/noh include/noh.h include/noh_actors.h include/noh_json.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
+	for f in bin/noh share/man/man1/noh.1 share/bash-completion/completions/noh include/noh.h include/noh_actors.h include/noh_json.h include/noh_reconcile.h lib/libnoh.a lib/libnoh.so lib/libnoh.so.0 lib/pkgconfig/noh.pc; do
 		[ -e "$tmp/dest/usr/$f" ] || { echo "$f was not installed"; return 1; }
 	done
 	grep -qx 'prefix=/usr' "$tmp/dest/usr/lib/pkgconfig/noh.pc" || { echo "noh.pc names another prefix"; return 1; }
@@ -211,9 +211,10 @@ install_stage() {
 		done
 		check "examples/durable" "$tmp/examples/durable" "$tmp/durable-data"
 		check "examples/durable, again" "$tmp/examples/durable" "$tmp/durable-data"
+		suite "tests/e2e/examples.sh" tests/e2e/examples.sh "$tmp/examples"
 		check "examples/counter, static" static_example
 		has redis-cli && suite "README.md, literally" tests/e2e/readme.sh "$tmp/prefix"
-		has g++ && check "noh.h and its sisters in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h include/noh_json.h
+		has g++ && check "noh.h and its sisters in C++" g++ -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ include/noh.h include/noh_actors.h include/noh_json.h include/noh_reconcile.h
 	fi
 	unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 	close_stage
@@ -264,7 +265,7 @@ serve_stage() {
 	local s
 	stage "the server, from outside"
 	: > "$tmp/skips"
-	for s in clients idle http api limits metrics trace full_disk; do
+	for s in clients idle http api limits metrics trace events full_disk; do
 		suite "tests/e2e/$s.sh" tests/e2e/$s.sh "$out/noh"
 		grep '^SKIP' "$log" >> "$tmp/skips"
 	done

@@ -109,7 +109,7 @@ static const char *advice(int status, const struct client *c)
 	return "";
 }
 
-static int refused(const struct client *c, const struct words *w, const struct client_reply *r)
+int ask_refused(const struct client *c, const struct words *w, const struct client_reply *r)
 {
 	noh_json problem = { NULL, 0 };
 	char detail[600] = "", later[64] = "";
@@ -129,22 +129,29 @@ static int refused(const struct client *c, const struct words *w, const struct c
 	return ask_code(r->status);
 }
 
-int ask(const struct client *c, const struct words *w, const char *path, const char *headers, const char *body,
-	struct answer *answer)
+int ask_result(enum client_result result)
 {
-	static const int codes[] = { [CLIENT_UNREACHABLE] = CLI_TEMPORARY, [CLIENT_TIMED_OUT] = CLI_TIMEOUT,
-				     [CLIENT_BROKEN] = CLI_FAILED };
+	switch (result) {
+	case CLIENT_UNREACHABLE: return CLI_TEMPORARY;
+	case CLIENT_TIMED_OUT: return CLI_TIMEOUT;
+	default: return CLI_FAILED;
+	}
+}
+
+static int ask_by(const char *method, const struct client *c, const struct words *w, const char *path, const char *headers,
+		  const char *body, struct answer *answer)
+{
 	struct client_reply r;
 	char why[600];
 	int code = CLI_FINE;
 
 	memset(answer, 0, sizeof *answer);
-	enum client_result result = client_call(c, "POST", path, headers, body, strlen(body), &r, why, sizeof why);
+	enum client_result result = client_call(c, method, path, headers, body, strlen(body), &r, why, sizeof why);
 
 	if (result != CLIENT_OK)
-		return words_failed(w, codes[result], "%s", why);
+		return words_failed(w, ask_result(result), "%s", why);
 	if (r.status < 200 || r.status > 299) {
-		code = refused(c, w, &r);
+		code = ask_refused(c, w, &r);
 	} else if (noh_json_check(r.body, r.len, &answer->json) != NOH_OK ||
 		   noh_json_type_of(answer->json) != NOH_JSON_OBJECT) {
 		code = words_failed(w, CLI_FAILED, "%s answers %d with something that is no JSON object: is it a noh server?", c->where,
@@ -161,10 +168,44 @@ int ask(const struct client *c, const struct words *w, const char *path, const c
 	return code;
 }
 
+int ask(const struct client *c, const struct words *w, const char *path, const char *headers, const char *body,
+	struct answer *answer)
+{
+	return ask_by("POST", c, w, path, headers, body, answer);
+}
+
+int ask_get(const struct client *c, const struct words *w, const char *path, struct answer *answer)
+{
+	return ask_by("GET", c, w, path, "", "", answer);
+}
+
 void answer_free(struct answer *a)
 {
 	free(a->text);
 	memset(a, 0, sizeof *a);
+}
+
+/* ── a request's path ── */
+
+bool ask_query(const struct words *w, char path[ASK_PATH], const char *name, const char *value)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
+	size_t at = strlen(path);
+
+	if (!value)
+		return true;
+	at += (size_t)snprintf(path + at, ASK_PATH - at, "%c%s=", strchr(path, '?') ? '&' : '?', name);
+	for (; *value && at + 4 < ASK_PATH; value++) {
+		if (strchr(plain, *value))
+			path[at++] = *value;
+		else
+			at += (size_t)snprintf(path + at, 4, "%%%02X", (unsigned char)*value);
+	}
+	if (at < ASK_PATH)
+		path[at] = 0;
+	if (*value)
+		words_wrong(w, "--%s is too long", name);
+	return *value == 0;
 }
 
 /* ── a request's body ── */

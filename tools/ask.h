@@ -22,6 +22,11 @@ int pool_main(int argc, char **argv);
 int schedule_main(int argc, char **argv);          /* ask_schedule.c */
 int dead_main(int argc, char **argv);              /* ask_dead.c     */
 int drain_main(int argc, char **argv);             /* ask_drain.c    */
+int events_main(int argc, char **argv);            /* ask_events.c   */
+int wait_main(int argc, char **argv);              /* ask_wait.c     */
+int describe_main(int argc, char **argv);          /* ask_tell.c     */
+int tree_main(int argc, char **argv);
+int quarantine_main(int argc, char **argv);
 
 /* ── what they share: ask.c ── */
 
@@ -40,6 +45,17 @@ void answer_free(struct answer *a);
  * code that fits, and a sentence was said. */
 int ask(const struct client *c, const struct words *w, const char *path, const char *headers, const char *body,
 	struct answer *answer);
+
+/* The same by GET. */
+int ask_get(const struct client *c, const struct words *w, const char *path, struct answer *answer);
+
+/* Another answer than 2xx, said to the user; the exit code that fits. */
+int ask_refused(const struct client *c, const struct words *w, const struct client_reply *r);
+int ask_result(enum client_result result);         /* the exit code of one that is not CLIENT_OK */
+
+/* "?name=value" or "&name=value" behind the path, escaped; value NULL: not said. False: no room, said so. */
+enum { ASK_PATH = 2048 };
+bool ask_query(const struct words *w, char path[ASK_PATH], const char *name, const char *value);
 
 /* A request's body: begin, put, end. What is no UTF-8 or too long makes the end NULL, and said so. */
 struct ask_body {
@@ -65,6 +81,7 @@ int ask_code(int status);
 noh_json    ask_member(noh_json object, const char *name);          /* len 0: there is none */
 const char *ask_text(noh_json object, const char *name, char *buf, size_t size);
 long long   ask_number(noh_json object, const char *name);
+void        ask_print_event(noh_json event);                        /* one line */
 bool        ask_bool(noh_json object, const char *name);
 size_t      ask_items(noh_json array);                              /* how many             */
 const char *ask_shown(char *buf, size_t size, const char *text);

@@ -257,8 +257,9 @@ int client_read_head(const char *bytes, size_t len, struct client_reply *r, size
 			return -1;
 		line = stop + 1;
 	}
+	r->stream = !has_length && r->status == 200 && strcmp(r->content_type, "text/event-stream") == 0;
 	snprintf(why, size, "its answer does not say how long it is");
-	if (r->status < 100 || (!has_length && r->status >= 200 && r->status != 204 && r->status != 304))
+	if (r->status < 100 || (!has_length && !r->stream && r->status >= 200 && r->status != 204 && r->status != 304))
 		return -1;
 	return (int)(end + 4 - bytes);
 }
@@ -282,8 +283,7 @@ static bool send_all(int fd, const char *bytes, size_t len, uint64_t until_ns)
 	return true;
 }
 
-/* More bytes into room; how many, 0: it ended, -1: the time is up. */
-static ssize_t receive(int fd, char *room, size_t size, uint64_t until_ns)
+ptrdiff_t client_receive(int fd, char *room, size_t size, uint64_t until_ns)
 {
 	for (;;) {
 		ssize_t n = recv(fd, room, size, 0);
@@ -302,56 +302,79 @@ static enum client_result too_late(char *why, size_t size, const struct client *
 	return CLIENT_TIMED_OUT;
 }
 
-static enum client_result read_answer(const struct client *c, int fd, uint64_t until_ns, struct client_reply *r, char *why,
-				      size_t size)
+static enum client_result broken(char *why, size_t size, const struct client *c, const char *how)
 {
-	static char head[CLIENT_HEAD_MAX + 4096];
-	size_t have = 0, body_len = 0;
+	snprintf(why, size, "%s%s", c->where, how);
+	return CLIENT_BROKEN;
+}
+
+size_t client_receive_head(const struct client *c, int fd, uint64_t until_ns, struct client_reply *r, char *head, size_t room,
+			   size_t *have, size_t *body_len, enum client_result *result, char *why, size_t size)
+{
 	int head_len = 0;
 	char half[256];
 
-	while (head_len == 0) {
-		ssize_t n = receive(fd, head + have, sizeof head - have, until_ns);
+	for (*have = 0; head_len == 0; ) {
+		ptrdiff_t n = client_receive(fd, head + *have, room - *have, until_ns);
 
-		if (n < 0)
-			return too_late(why, size, c);
-		have += (size_t)n;
-		head_len = client_read_head(head, have, r, &body_len, half, sizeof half);
+		if (n < 0) {
+			*result = too_late(why, size, c);
+			return 0;
+		}
+		*have += (size_t)n;
+		head_len = client_read_head(head, *have, r, body_len, half, sizeof half);
 		if (head_len > 0 && r->status < 200) {           /* 100: the answer is still to come */
-			memmove(head, head + head_len, have -= (size_t)head_len);
-			head_len = have ? client_read_head(head, have, r, &body_len, half, sizeof half) : 0;
+			memmove(head, head + head_len, *have -= (size_t)head_len);
+			head_len = *have ? client_read_head(head, *have, r, body_len, half, sizeof half) : 0;
 		}
 		if (n == 0 && head_len == 0) {
-			snprintf(why, size, "%s ended the connection without an answer", c->where);
-			return CLIENT_BROKEN;
+			*result = broken(why, size, c, " ended the connection without an answer");
+			return 0;
 		}
 	}
-	if (head_len < 0) {
-		snprintf(why, size, "%s: %s", c->where, half);
-		return CLIENT_BROKEN;
-	}
+	if (head_len > 0)
+		return (size_t)head_len;
+	snprintf(why, size, "%s: %s", c->where, half);
+	*result = CLIENT_BROKEN;
+	return 0;
+}
+
+enum client_result client_receive_body(const struct client *c, int fd, uint64_t until_ns, struct client_reply *r, const char *first,
+				       size_t have, size_t body_len, char *why, size_t size)
+{
 	r->body = malloc(body_len + 1);
 	if (!r->body) {
 		snprintf(why, size, "no memory for an answer of %zu bytes", body_len);
 		return CLIENT_BROKEN;
 	}
-	have -= (size_t)head_len;
 	if (have > body_len)
 		have = body_len;
-	memcpy(r->body, head + head_len, have);
+	memcpy(r->body, first, have);
 	for (r->len = have; r->len < body_len; ) {
-		ssize_t n = receive(fd, r->body + r->len, body_len - r->len, until_ns);
+		ptrdiff_t n = client_receive(fd, r->body + r->len, body_len - r->len, until_ns);
 
 		if (n < 0)
 			return too_late(why, size, c);
-		if (n == 0) {
-			snprintf(why, size, "%s ended the connection in the middle of its answer", c->where);
-			return CLIENT_BROKEN;
-		}
+		if (n == 0)
+			return broken(why, size, c, " ended the connection in the middle of its answer");
 		r->len += (size_t)n;
 	}
 	r->body[r->len] = 0;
 	return CLIENT_OK;
+}
+
+static enum client_result read_answer(const struct client *c, int fd, uint64_t until_ns, struct client_reply *r, char *why,
+				      size_t size)
+{
+	static char head[CLIENT_HEAD_MAX + 4096];
+	enum client_result result = CLIENT_OK;
+	size_t have, body_len = 0, head_len = client_receive_head(c, fd, until_ns, r, head, sizeof head, &have, &body_len, &result, why, size);
+
+	if (!head_len)
+		return result;
+	if (r->stream)
+		return broken(why, size, c, " answers with a stream that does not end");
+	return client_receive_body(c, fd, until_ns, r, head + head_len, have - head_len, body_len, why, size);
 }
 
 static size_t write_head(const struct client *c, char *head, size_t size, const char *method, const char *path,
@@ -366,30 +389,48 @@ static size_t write_head(const struct client *c, char *head, size_t size, const 
 				*c->token ? "\r\n" : "", headers, post ? "Content-Type: application/json\r\n" : "", len);
 }
 
+int client_dial(const struct client *c, const char *method, const char *path, const char *headers, const void *body, size_t len,
+		uint64_t until_ns, enum client_result *result, char *why, size_t size)
+{
+	char head[4096];
+	size_t head_len = write_head(c, head, sizeof head, method, path, headers, len);
+	int fd;
+
+	if (head_len >= sizeof head) {
+		snprintf(why, size, "the request's headers are too long");
+		*result = CLIENT_BROKEN;
+		return -1;
+	}
+	fd = *c->unix_path ? reach_unix(c, until_ns, why, size) : reach_tcp(c, until_ns, why, size);
+	if (fd < 0) {
+		*result = fd == -ETIMEDOUT ? too_late(why, size, c) : CLIENT_UNREACHABLE;
+		explicit_bzero(head, sizeof head);
+		return -1;
+	}
+	/* A server that refuses answers before it has read all: its answer counts, not that the rest did not go. */
+	bool sent = send_all(fd, head, head_len, until_ns) && send_all(fd, body, len, until_ns);
+
+	explicit_bzero(head, sizeof head);
+	if (sent || errno == EPIPE || errno == ECONNRESET)
+		return fd;
+	close(fd);
+	*result = too_late(why, size, c);
+	return -1;
+}
+
 enum client_result client_call(const struct client *c, const char *method, const char *path, const char *headers,
 			       const void *body, size_t len, struct client_reply *reply, char *why, size_t size)
 {
 	uint64_t until = cli_now_ns() + c->timeout_ms * 1000000u;
-	enum client_result result;
-	char head[4096];
+	enum client_result result = CLIENT_OK;
+	int fd;
 
 	memset(reply, 0, sizeof *reply);
-	size_t head_len = write_head(c, head, sizeof head, method, path, headers, len);
-
-	if (head_len >= sizeof head) {
-		snprintf(why, size, "the request's headers are too long");
-		return CLIENT_BROKEN;
-	}
-	int fd = *c->unix_path ? reach_unix(c, until, why, size) : reach_tcp(c, until, why, size);
-
+	fd = client_dial(c, method, path, headers, body, len, until, &result, why, size);
 	if (fd < 0)
-		return fd == -ETIMEDOUT ? too_late(why, size, c) : CLIENT_UNREACHABLE;
-	/* A server that refuses answers before it has read all: its answer counts, not that the rest did not go. */
-	bool sent = send_all(fd, head, head_len, until) && send_all(fd, body, len, until);
-
-	result = sent || errno == EPIPE || errno == ECONNRESET ? read_answer(c, fd, until, reply, why, size) : too_late(why, size, c);
+		return result;
+	result = read_answer(c, fd, until, reply, why, size);
 	close(fd);
-	explicit_bzero(head, sizeof head);
 	if (result != CLIENT_OK)
 		client_reply_free(reply);
 	return result;

@@ -113,9 +113,13 @@ static void content(struct doctor *d, const char *dir)
 
 	d->known = rc == NOH_OK;
 	d->running = d->known && d->dir.in_use;
+	if (rc == NOH_EVERSION) {
+		doctor_say(d, VERDICT_FAIL, "data-format", "nothing is damaged: serve it with the release that wrote it, and see "
+			   "\"Upgrade\" in docs/operations.md", "%s", noh_why());
+		return;
+	}
 	if (rc != NOH_OK) {
-		doctor_say(d, VERDICT_FAIL, "data", rc == NOH_EVERSION ? "" : "noh verify says more; noh restore brings a backup back",
-			   "%s", noh_why());
+		doctor_say(d, VERDICT_FAIL, "data", "noh verify says more; noh restore brings a backup back", "%s", noh_why());
 		return;
 	}
 	doctor_say(d, VERDICT_OK, "data", "", "format %u, %llu actors", d->dir.format, (unsigned long long)d->dir.actors);

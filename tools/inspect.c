@@ -141,7 +141,7 @@ static int list(const struct data_words *w)
 
 static const char *const piece_names[] = {
 	"state", "timer", "no timers", "entry", "entry gone", "pending", "record", "erased", "handled",
-	"sent", "key", "dead"
+	"sent", "key", "dead", "vitals"
 };
 
 static const char *wall(char *buf, size_t size, uint64_t ms)
@@ -240,6 +240,9 @@ static void say_piece(const noh_piece *p)
 	case NOH_PIECE_ENTRY:
 	case NOH_PIECE_KEY:
 		say_key(p);
+		say_value(p);
+		return;
+	case NOH_PIECE_VITALS:
 		say_value(p);
 		return;
 	case NOH_PIECE_ENTRY_GONE:

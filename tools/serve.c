@@ -236,6 +236,8 @@ noh_listen_options server_listen_options(struct server *s)
 		.http_idle_ms = (uint32_t)settings_number(set, SET_HTTP_IDLE),
 		.io = (int)settings_number(set, SET_IO),
 		.max_connections = (uint32_t)s->max_connections,
+		.max_address_connections = (uint32_t)settings_number(set, SET_MAX_ADDRESS_CONNECTIONS),
+		.auth_failures = (uint32_t)settings_number(set, SET_AUTH_FAILURES),
 		.max_args = (uint32_t)settings_number(set, SET_MAX_ARGS),
 		.max_arg_bytes = (uint32_t)settings_number(set, SET_MAX_ARG_BYTES),
 		.max_command_bytes = (uint32_t)settings_number(set, SET_MAX_COMMAND_BYTES),

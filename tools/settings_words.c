@@ -8,7 +8,9 @@ static const struct {
 	const char *name, *about;
 } sections[] = {
 	{ "data", "What is kept, and what an answer means." },
+	{ "events", "What happened, as a log to follow; see docs/events.md." },
 	{ "net", "Who may connect, and how much one of them may ask for." },
+	{ "http", "The same API as JSON over HTTP, and its limits." },
 	{ "box", "Threads and memory." },
 	{ "actors", "The built-in types, counter and inventory." },
 	{ "limits", "How much of a type may happen: messages a second, turns at once." },

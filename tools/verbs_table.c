@@ -178,6 +178,59 @@ const struct verb verbs[] = {
 		      "  noh dead redrive 1794834000123-7",
 	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such message, 4 no answer in time, 75 try again later" },
 
+	{ .name = "describe", .about = "all that is known of an actor, with its last events", .main = describe_main, .words = "TYPE:ID",
+	  .remote = true, .options = OPTIONS({ "events", "N", "how many of its last events, at most 100; 10" }),
+	  .text = "Desired and observed revision, the error of its last try to get from one to the other, restarts and why it failed\n"
+		  "last, how many messages wait, who supervises it, and what happened to it. Never activates it. Needs the role\n"
+		  "developer.",
+	  .examples = "  noh describe counter:hits\n"
+		      "  noh describe counter:hits --events 50 --json" },
+	{ .name = "tree", .about = "who supervises whom, and how they are", .main = tree_main, .words = "[TYPE:ID]", .remote = true,
+	  .options = OPTIONS({ "limit", "N", "how many actors, at most 10000; 1000" }),
+	  .text = "Children in the order they were spawned, below their supervisor; from this actor on, or all. In the tree are actors in\n"
+		  "memory, and those that are not healthy. Needs the role developer.",
+	  .examples = "  noh tree\n"
+		      "  noh tree supervisor:node-1" },
+	{ .name = "events", .about = "what happens, as it happens: tail", .main = events_main, .words = "tail", .remote = true,
+	  .actions = ACTIONS({ "tail", "[--actor TYPE:ID] [--type TYPE] [--since TIME] [-n N]", "the last events, then each as it comes" }),
+	  .options = OPTIONS({ "actor", "TYPE:ID", "of this actor only" }, { "type", "TYPE", "of actors of this type only" },
+			     { "kind", "KIND", "of this kind only: failed, restarted, an actor's own ..." },
+			     { "since", "TIME", "begin so long ago (10m), or then (2031-05-01T12:00:00Z)" },
+			     { "last", "N", "begin with the last N, at most 1000; 10; -n N means the same" },
+			     { "cursor", "N", "begin behind event N; 0: with the oldest there is" },
+			     { "no-follow", NULL, "end when all there is has been told" }),
+	  .text = "A line per event: number, time, kind, actor, states before and after, why. Failures, restarts, escalations, drops,\n"
+		  "dead letters, and what actors tell themselves; each is on disk before it is shown. With --json an object per line.\n"
+		  "If the server ends, the last line says how to go on without missing one. Needs the role developer.",
+	  .examples = "  noh events tail\n"
+		      "  noh events tail --actor worker:7 --since 1h\n"
+		      "  noh events tail --kind quarantined -n 100 --no-follow --json",
+	  .exits = "0 fine (with --no-follow), 1 failure, 2 wrong usage, 4 no answer in time, 75 the server is not there, or has ended" },
+	{ .name = "wait", .about = "until an actor is as you want it", .main = wait_main, .words = "--actor TYPE:ID --for CONDITION [--timeout TIME]",
+	  .remote = true,
+	  .options = OPTIONS({ "actor", "TYPE:ID", "whom; or as the first word" },
+			     { "for", "CONDITION", "'state=active and revision>=3': see below" }),
+	  .text = "CONDITION is one or more tests FIELD=VALUE, joined by and, or, not and parentheses:\n\n"
+		  "  state      active, inactive, activating, deactivating, down, degraded, stopped, quarantined, awaiting\n"
+		  "  health     healthy, down, degraded, stopped, quarantined, awaiting\n"
+		  "  revision   the one it has; desired: the one it is to have; both, and those below, with = != >= <= > <\n"
+		  "  restarts   how often it was restarted; mailbox: messages that wait; children: actors it supervises\n"
+		  "  event      the kind of an event of it since this command began\n"
+		  "  error, failure, parent, exists     a word, 'text in quotes', '' for none; true or false\n\n"
+		  "A number may be compared with another field: revision=desired. Needs the role developer.",
+	  .examples = "  noh wait --actor instance:7 --for 'state=active and revision>=3' --timeout 30s\n"
+		      "  noh wait instance:7 --for 'revision=desired or health!=healthy' --timeout 5m",
+	  .exits = "0 it is so, 1 failure, 2 wrong usage, 3 no such type, 4 not so in time, 75 the server is not there" },
+	{ .name = "quarantine", .about = "actors that failed too often: list, resume", .main = quarantine_main, .words = "list|resume", .remote = true,
+	  .actions = ACTIONS({ "list", "[--type TYPE]", "those that are degraded, stopped, quarantined or awaiting a revision, and why" },
+			     { "resume", "TYPE:ID... | TYPE", "let them begin anew: on disk when this returns" }),
+	  .options = OPTIONS({ "type", "TYPE", "of this type only" }, { "limit", "N", "how many, at most 1000; 100" }),
+	  .text = "An actor that fails more often than its supervision allows is taken out: whoever asks it is refused at once, and what\n"
+		  "it has is kept. Mend what made it fail, then resume it. list needs the role developer, resume admin.",
+	  .examples = "  noh quarantine list\n"
+		      "  noh quarantine resume worker:7",
+	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 nothing to resume, 4 no answer in time, 75 try again later" },
+
 	/* ── care ── */
 	{ .group = "Care for a data directory", .name = "inspect", .about = "what it holds, or one actor of it", .main = inspect_main,
 	  .words = "DIR [ADDRESS] [--list [--type T] [--limit N]] [--json]",

@@ -4,7 +4,7 @@
 
 #include "core/mem.h"
 
-enum { ADD, GET, ASK, ANSWERED, PUT, TIMER, TICK, SPAWN, FORK, STOP };
+enum { ADD, GET, ASK, ANSWERED, PUT, TIMER, TICK, SPAWN, FORK, STOP, WATCH, TOLD, FAIL, REVISION };
 
 struct state { uint64_t sum; noh_promise who; };
 
@@ -53,6 +53,12 @@ static int on_message(noh_turn *t, const noh_msg *m)
 		}
 		return NOH_OK;
 	case STOP: return noh_stop_self(t);
+	case WATCH: return noh_watch(t, "frail:2", TOLD);
+	case TOLD: return NOH_OK;
+	case FAIL: return noh_fail(t, "as asked");
+	case REVISION:
+		rc = noh_set_revision(t, 7, 6);
+		return rc == NOH_OK ? noh_set_error(t, "not there yet") : rc;
 	}
 	return NOH_EINVAL;
 }
@@ -69,13 +75,18 @@ static const noh_type a_type = { .name = "a", .state_size = sizeof(struct state)
 static const noh_type large = { .name = "large", .state_size = 3000, .on_activate = hook,
 	.on_message = on_message };
 
+static const noh_type frail = { .name = "frail", .state_size = sizeof(struct state), .on_activate = hook,
+	.on_message = on_message, .on_deactivate = hook, .full_mode = NOH_BLOCK, .idle_timeout_ms = NOH_NEVER,
+	.supervision = &(noh_supervision){ .base_ms = 1, .cap_ms = 2, .restarts = 2, .then = NOH_THEN_QUARANTINE,
+					   .strategy = NOH_ONE_FOR_ALL, .restart = NOH_TRANSIENT } };
+
 /* The outcomes a lack of memory may have. A timeout is none: somebody would have been forgotten. */
 static bool is_honest(int rc)
 {
 	if (rc == NOH_ETIMEOUT)
 		return load_relaxed(&abandoned) != 0;
 	return rc == NOH_OK || rc == NOH_ENOMEM || rc == NOH_EFAILED || rc == NOH_ENOACTOR ||
-	       rc == NOH_END;
+	       rc == NOH_END || rc == NOH_EQUARANTINED || rc == NOH_EDEGRADED;
 }
 
 static uint64_t now_failing;
@@ -112,6 +123,28 @@ static void run_steps(noh_box *box)
 		EXPECT_EQ(sum[0], sum[1]);
 }
 
+static int look(void *user, const noh_tree_node *node)
+{
+	(void)user;
+	return node->vitals->health > NOH_AWAITING;
+}
+
+static void run_family(noh_box *box)
+{
+	noh_vitals v;
+
+	HONEST(noh_call(box, "frail:1", SPAWN, NULL, 0, SOON, NULL, NULL));
+	HONEST(noh_call(box, "frail:1", WATCH, NULL, 0, SOON, NULL, NULL));
+	HONEST(noh_call(box, "frail:2", REVISION, NULL, 0, SOON, NULL, NULL));
+	HONEST(noh_call(box, "frail:2", FAIL, NULL, 0, SOON, NULL, NULL));
+	HONEST(noh_call(box, "frail:2", GET, NULL, 0, SOON, NULL, NULL));
+	HONEST(noh_get_vitals(box, "frail:2", &v));
+	HONEST(noh_tree(box, NULL, look, NULL));
+	HONEST(noh_resume(box, "frail:2", SOON));
+	HONEST(noh_call(box, "frail:2", GET, NULL, 0, SOON, NULL, NULL));
+	HONEST(noh_stop_tree(box, "frail:1", SOON));
+}
+
 static void run(noh_box *box)
 {
 	static char big[1000];
@@ -130,6 +163,7 @@ static void run(noh_box *box)
 		HONEST(noh_call(box, who[i], GET, NULL, 0, SOON, NULL, NULL));
 	}
 	run_steps(box);
+	run_family(box);
 	HONEST(noh_send(box, "a:1", STOP, NULL, 0));
 	HONEST(noh_call(box, "a:1", GET, NULL, 0, SOON, NULL, NULL));
 }
@@ -152,6 +186,10 @@ static void scenario(bool all_later)
 	HONEST(rc);
 	if (rc == NOH_OK) {
 		rc = noh_register(box, &large);
+		HONEST(rc);
+	}
+	if (rc == NOH_OK) {
+		rc = noh_register(box, &frail);
 		HONEST(rc);
 	}
 	if (rc == NOH_OK) {

@@ -70,6 +70,7 @@ static void look_at_v1(const char *dir)
 	EXPECT_EQ(info.keys, 1);
 	EXPECT_EQ(info.timers, 2);
 	EXPECT_EQ(info.entries, 2);
+	EXPECT(info.events == 0 && info.event_seq == 0);
 	s = pieces_of(dir, "gold:plain");
 	EXPECT(s.state == 2 && s.last == 142);
 	s = pieces_of(dir, "gold/entries");          /* the other spelling */
@@ -125,6 +126,18 @@ static void expect_key(noh_box *box, const char *key, int64_t n, int64_t expecte
 	EXPECT_EQ(answer, expected);
 }
 
+/* It has a log from now on, and goes on with its numbers. */
+static void expect_events(noh_box *box)
+{
+	uint64_t before = 0, after = 0;
+
+	EXPECT_EQ(noh_events_bounds(box, NULL, &before), NOH_OK);
+	EXPECT_EQ(noh_tell_config(box, "golden", "old", "new"), NOH_OK);
+	EXPECT_EQ(noh_events_wait(box, before, 20000), NOH_OK);
+	EXPECT_EQ(noh_events_bounds(box, NULL, &after), NOH_OK);
+	EXPECT_EQ(after, before + 1);
+}
+
 static void open_v1(const char *dir)
 {
 	struct gold_world world = { .stuck = false };
@@ -153,6 +166,7 @@ static void open_v1(const char *dir)
 	EXPECT(test_wait_until(stuck_has_both, box, 20000));
 	EXPECT(test_wait_until(timer_rang, box, 20000));     /* overdue since long ago */
 	EXPECT_EQ(get(box, "gold:plain"), 142);
+	expect_events(box);
 	shut(box);
 	expect_clean(dir);
 }

@@ -164,7 +164,7 @@ static inline bool adds_up(noh_box *box, const char *type)
 	noh_type_stats s = stats_of(box, type);
 
 	return s.accepted == s.handled + s.failed + s.dropped_oldest + s.dropped_forced +
-			     s.dropped_stop + s.coalesced;
+			     s.dropped_stop + s.dropped_unwell + s.coalesced;
 }
 
 struct kit_about { noh_box *box; const char *name; uint64_t n; };

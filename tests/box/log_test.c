@@ -1,6 +1,7 @@
 /* tests/box/log_test.c - what a box logs: fields, levels by type that change while it runs, a log nobody reads. */
 #include "tests/box/durable_kit.h"
 #include "tests/box/kit.h"
+#include "tests/box/metrics_kit.h"
 
 #include <fcntl.h>
 
@@ -189,10 +190,39 @@ static void a_log_nobody_reads_does_not_stop_the_box(void)
 	close(ends[1]);
 }
 
+/* noh's own logger tells a scrape how many lines it has written, and how many not; another one tells nothing. */
+static void a_scrape_tells_what_became_of_lines(void)
+{
+	noh_options o = { .workers = 1, .unpinned = true, .max_actors = 1000, .log_line = noh_logger_write };
+	int null = open("/dev/null", O_WRONLY);
+	noh_logger *logger;
+	noh_box *box;
+
+	EXPECT_EQ(noh_logger_open(&logger, &(noh_logger_options){ .fd = null }), NOH_OK);
+	o.log_user = logger;
+	box = kit_start(&o, TYPES(&loud_type));
+	for (int i = 0; i < 100; i++)
+		EXPECT_EQ(call(box, "loud:a", SAY), NOH_OK);
+	EXPECT_EQ(noh_logger_flush(logger, SOON), NOH_OK);
+	scrape(box);
+	EXPECT(said("noh_log_lines_total{result=\"written\"}") >= 10);
+	EXPECT(said("noh_log_lines_total{result=\"left_out\"}") > 0);          /* they are all alike */
+	EXPECT_EQ(said("noh_log_lines_total{result=\"lost\"}"), 0);
+	end(box);
+	noh_logger_close(logger, SOON);
+	close(null);
+	box = BOX(1, &loud_type);
+	scrape(box);
+	EXPECT_EQ(said("noh_log_lines_total{result=\"written\"}"), -1);
+	end(box);
+	free(scraped.text);
+}
+
 TEST_MAIN(
 	TEST(a_line_tells_actor_type_and_worker, "RT-12"),
 	TEST(levels_change_while_it_runs_for_all_and_for_one_type),
 	TEST(a_level_that_is_none_changes_nothing),
 	TEST(a_line_in_a_traced_turn_tells_its_trace),
 	TEST(a_recorded_message_is_told_by_its_name),
-	TEST(a_log_nobody_reads_does_not_stop_the_box))
+	TEST(a_log_nobody_reads_does_not_stop_the_box),
+	TEST(a_scrape_tells_what_became_of_lines))

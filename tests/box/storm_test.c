@@ -1,5 +1,5 @@
-/* tests/box/storm_test.c - everything at once, at random: actors of four kinds of mailbox tell, ask,
- * wait, schedule, spawn, fail, defer and stop; threads send, call, list, read and deactivate.
+/* tests/box/storm_test.c - everything at once, at random: actors of four kinds of mailbox, and supervised ones, tell, ask,
+ * wait, schedule, spawn, fail, defer and stop; threads send, call, list, read, deactivate, resume and draw the tree.
  *
  * What must hold whatever happens: one instance and one turn per address, state changes whole or
  * not at all and never lost, every callback once, every accepted message accounted for, and the box
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 #define IDS 6
-#define KINDS_OF_TYPE 4
+#define KINDS_OF_TYPE 7
+#define UNSUPERVISED 4                 /* the first so many */
 
 enum { ACT, ANSWER, TICK, KEPT, READ, SPEC };
 
@@ -22,7 +23,7 @@ static struct place {
 	uint64_t   version;                    /* plain: TSan watches that turns follow each other */
 } places[KINDS_OF_TYPE][IDS];
 
-static const char *names[KINDS_OF_TYPE] = { "block", "oldest", "newest", "batch" };
+static const char *names[KINDS_OF_TYPE] = { "block", "oldest", "newest", "batch", "wary", "frail", "heap" };
 
 static struct place *place_of(noh_turn *t)
 {
@@ -61,7 +62,10 @@ static int go_on(noh_turn *t, const struct work *w, uint64_t *rng)
 	case 4: rc = noh_schedule_cancel(t, TICK); break;
 	case 5: rc = noh_kv_put(t, &key, 1, big, test_random(rng) % 300); break;
 	case 6: rc = noh_kv_delete(t, &key, 1) & 0; break;
-	case 7: rc = noh_spawn(t, to, NULL); break;
+	case 7:
+		rc = noh_spawn(t, to, NULL);
+		rc = rc == NOH_EINVAL ? NOH_OK : rc;     /* of itself, or of its parent */
+		break;
 	case 8: rc = noh_stop_self(t); break;
 	case 9: return noh_fail(t, "at random");
 	case 10: return -1234;
@@ -152,7 +156,8 @@ static int on_activate(noh_turn *t)
 	struct place *p = place_of(t);
 
 	EXPECT_EQ(add_acq_rel(&p->inside, 1), 0);
-	EXPECT_EQ(add_acq_rel(&p->active, 1), 0);
+	/* One that is restarted has been active. */
+	EXPECT(swap_acq_rel(&p->active, 1) == 0 || p >= places[UNSUPERVISED]);
 	EXPECT_EQ(((const struct state *)noh_look(t))->a, p->version);
 	EXPECT_EQ(add_acq_rel(&p->inside, UINT32_MAX), 1);
 	return NOH_OK;
@@ -189,7 +194,15 @@ static const noh_type types[KINDS_OF_TYPE] = {
 	  COMMON },
 	{ .name = "newest", .full_mode = NOH_DROP_NEWEST, .mailbox_capacity = 3, .on_message = on_message,
 	  COMMON },
-	{ .name = "batch", .full_mode = NOH_BLOCK, .mailbox_capacity = 8, .on_batch = on_batch, COMMON } };
+	{ .name = "batch", .full_mode = NOH_BLOCK, .mailbox_capacity = 8, .on_batch = on_batch, COMMON },
+	{ .name = "wary", .full_mode = NOH_DROP_OLDEST, .mailbox_capacity = 4, .on_message = on_message, COMMON,
+	  .supervision = &(noh_supervision){ .base_ms = 1, .cap_ms = 3, .restarts = NOH_NEVER, .retries = 2,
+					     .strategy = NOH_ONE_FOR_ALL } },
+	{ .name = "frail", .full_mode = NOH_DROP_NEWEST, .mailbox_capacity = 4, .on_message = on_message, COMMON,
+	  .supervision = &(noh_supervision){ .base_ms = 1, .cap_ms = 4, .restarts = 3, .restart = NOH_TRANSIENT,
+					     .strategy = NOH_REST_FOR_ONE } },
+	{ .name = "heap", .full_mode = NOH_DROP_NEWEST, .mailbox_capacity = 8, .on_batch = on_batch, COMMON,
+	  .supervision = &(noh_supervision){ .base_ms = 1, .cap_ms = 4, .restarts = 3, .then = NOH_THEN_QUARANTINE } } };
 
 /* ── outside ── */
 
@@ -212,6 +225,13 @@ static void called_back(void *user, int status, const void *answer, size_t len)
 static atomic_u32 tickets[TICKETS];
 static atomic_u64 next_ticket;
 
+static int look(void *user, const noh_tree_node *node)
+{
+	(void)user;
+	EXPECT(strchr(node->address, ':') != NULL);
+	return 0;
+}
+
 static void any_call(uint64_t *rng)
 {
 	struct work w = { test_random(rng), (uint32_t)(test_random(rng) % 6), 0 };
@@ -220,12 +240,13 @@ static void any_call(uint64_t *rng)
 	char     to[32], answer[100];
 	size_t   len = sizeof answer, count = 4;
 	noh_status status;
+	noh_vitals vitals;
 	noh_entry entries[4];
 	noh_actor ref;
 	int      rc = NOH_OK;
 
 	pick(rng, to);
-	switch (test_random(rng) % 16) {
+	switch (test_random(rng) % 20) {
 	case 0: rc = noh_call(box, to, kind, &w, sizeof w, 20, answer, &len); break;
 	case 1: rc = noh_call(box, to, READ, NULL, 0, 20, answer, &len); break;
 	case 2: rc = noh_deactivate(box, to, false, 5); break;
@@ -245,10 +266,18 @@ static void any_call(uint64_t *rng)
 		add_relaxed(&calls, rc == NOH_OK);
 		break;
 	case 11: rc = noh_send_wait(box, to, kind, &w, sizeof w, 2); break;
+	case 12: rc = noh_get_vitals(box, to, &vitals); break;
+	case 13: rc = noh_tree(box, test_random(rng) % 2 ? to : NULL, look, NULL); break;
+	case 14:
+		rc = noh_resume(box, to, 5);
+		rc = rc == NOH_END ? NOH_OK : rc;
+		break;
+	case 15: rc = test_random(rng) % 8 ? NOH_OK : noh_stop_tree(box, to, 5); break;
 	default: rc = noh_send(box, to, kind, &w, sizeof w); break;
 	}
 	EXPECT(rc == NOH_OK || rc == NOH_FULL || rc == NOH_EFAILED || rc == -1234 || rc == NOH_ETIMEOUT ||
-	       rc == NOH_EGONE || rc == NOH_ENOACTOR || rc == NOH_ETOOBIG || rc == NOH_ESTOPPED);
+	       rc == NOH_EGONE || rc == NOH_ENOACTOR || rc == NOH_ETOOBIG || rc == NOH_ESTOPPED ||
+	       rc == NOH_EDEGRADED || rc == NOH_EQUARANTINED);
 }
 
 static void *storms(void *arg)
@@ -271,7 +300,7 @@ static void storm(unsigned workers, bool stop_in_the_middle)
 	store_relaxed(&calls, 0);
 	store_relaxed(&callbacks, 0);
 	rounds = 1200;
-	box = BOX(workers, &types[0], &types[1], &types[2], &types[3]);
+	box = BOX(workers, &types[0], &types[1], &types[2], &types[3], &types[4], &types[5], &types[6]);
 	threads_start(&t, 3, storms);
 	if (!stop_in_the_middle)
 		threads_join(&t);

@@ -80,6 +80,11 @@ doctor "a stale socket" 0 warn http-socket 'left from a server that has ended' -
 touch -d '2 days' data/noh.dir
 doctor "a clock that went back" 1 fail clock-back 'set the clock' --data data
 touch data/noh.dir
+cp data/noh.dir whole
 sed -i 's/^format 1$/format 9/' data/noh.dir
-doctor "a directory of another format" 1 fail data 'damaged|format 9' --data data
+doctor "a damaged number of the format" 1 fail data 'is damaged.*noh restore' --data data
+{ head -n 1 whole; printf 'format 9\nwhat only a later one knows\n'; } > data/noh.dir
+doctor "a directory of a newer format" 1 fail data-format 'format 9.*newer release.*nothing is damaged' --data data
+{ head -n 1 whole; printf 'format 0\n'; } > data/noh.dir
+doctor "a directory of an older format" 1 fail data-format 'format 0.*older than the first release.*nothing is damaged' --data data
 finish

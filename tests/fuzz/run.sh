@@ -21,7 +21,7 @@ mkdir -p "$out/obj"
 # The product's sources once, with coverage for the fuzzer to follow.
 objects=()
 building=()
-for c in {core,mailbox,sched,persist,net,box,actors}/*.c tools/{cli,accounts,client,scrape,settings*}.c; do
+for c in {core,mailbox,sched,persist,net,box,actors}/*.c tools/{cli,accounts,client*,predicate,scrape,settings*}.c; do
 	[ -e "$c" ] || continue
 	o=$out/obj/${c//\//_}.o
 	objects+=("$o")

@@ -211,21 +211,21 @@ static inline void drain(int t, int box)
 		handle_nodes(mailbox_sys_take(&w->box[box]), b.gen[box]);
 		if (waiting(box) <= b.capacity / 2)
 			wake_waiters(mailbox_take_waiters(&w->box[box]));
-		got = mailbox_take(&w->box[box], &room, b.shared, &slot);
+		struct mb_cursor cur;
+
+		got = b.cursor ? mailbox_look(&w->box[box], &room, &cur)
+			       : mailbox_take(&w->box[box], &room, b.shared, &slot);
 		if (got == MB_EMPTY)
 			return;
 		if (got != MB_TAKEN) {
 			pause_here();
 			continue;
 		}
-		take_note(box, b.gen[box], slot, true);
-		if (b.cursor) {
-			struct mb_cursor cur;
-
-			mailbox_cursor(&w->box[box], &room, &cur);
-			while (cur.id && mailbox_take_next(&w->box[box], &cur, &slot))
+		if (!b.cursor)
+			take_note(box, b.gen[box], slot, true);
+		else
+			while (mailbox_take_next(&w->box[box], &cur, &slot))
 				take_note(box, b.gen[box], slot, true);
-		}
 	}
 }
 
@@ -279,13 +279,14 @@ static inline void send_run(int t, int box)
 {
 	struct mailroom room = room_of(t);
 	struct msg      m[2];
+	const struct msg *run[2] = { &m[0], &m[1] };
 	uint32_t        in = 0;
 
 	for (int i = 0; i < 2; i++)
 		m[i] = message(b.gen[box], t, ++b.sent[box][t]);
 	while (in < 2) {
 		uint32_t     n = 2 - in;
-		enum mb_push got = mailbox_push_run(&w->box[box], &room, b.gen[box], &m[in], sizeof m[0], &n);
+		enum mb_push got = mailbox_push_run(&w->box[box], &room, b.gen[box], &run[in], &n);
 
 		CHECK(got == MB_PUSHED || got == MB_PUSHED_WAKE);
 		CHECK(n >= 1 && n <= 2 - in);

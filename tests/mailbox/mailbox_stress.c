@@ -28,7 +28,7 @@ static struct {
 	struct rings rings;
 	struct actor actors[BOXES];
 	uint32_t     capacity, boxes;
-	bool         shared;
+	bool         shared, runs;      /* runs: several messages at a time, and a cursor takes them */
 	atomic_u64   dropped, refused;
 } s;
 
@@ -48,6 +48,13 @@ static void check(const struct msg *m, uint32_t *last, bool gaps)
 	*last = m->len;
 }
 
+static void handle(struct actor *a, struct slot *slot)
+{
+	check(&slot->msg, &a->last[slot->msg.kind], s.shared);
+	a->handled++;
+	mailbox_release(slot);
+}
+
 static void run(struct producer *p, struct actor *a)
 {
 	EXPECT_EQ(a->running, 0);
@@ -57,9 +64,14 @@ static void run(struct producer *p, struct actor *a)
 
 		switch (mailbox_take(&a->box, &p->room, s.shared, &slot)) {
 		case MB_TAKEN:
-			check(&slot->msg, &a->last[slot->msg.kind], s.shared);
-			a->handled++;
-			mailbox_release(slot);
+			handle(a, slot);
+			if (s.runs) {
+				struct mb_cursor cur;
+
+				mailbox_cursor(&a->box, &p->room, &cur);
+				while (mailbox_take_next(&a->box, &cur, &slot))
+					handle(a, slot);
+			}
 			continue;
 		case MB_UNPUBLISHED:
 			sched_yield();
@@ -74,11 +86,42 @@ static void run(struct producer *p, struct actor *a)
 	}
 }
 
-static void send(struct producer *p, struct actor *a, uint32_t number)
+static struct msg message(struct producer *p, uint32_t number)
 {
 	struct msg m = { .kind = p->id, .len = number, .reply = (uint64_t)p->id << 32 | number };
 
 	memset(m.body.bytes, (int)(number & 0xff), sizeof m.body.bytes);
+	return m;
+}
+
+/* From number on, up to 7 of them; not more than there are. Returns how many. */
+static uint32_t send_run(struct producer *p, struct actor *a, uint32_t number)
+{
+	struct msg msgs[7];
+	const struct msg *order[7];
+	uint32_t n = 1 + number * 5 % 7;
+
+	n = n < EACH - number + 1 ? n : EACH - number + 1;
+	for (uint32_t i = 0; i < n; i++) {
+		msgs[i] = message(p, number + i);
+		order[i] = &msgs[i];
+	}
+	switch (mailbox_push_run(&a->box, &p->room, 0, order, &n)) {
+	case MB_PUSHED_WAKE:
+		run(p, a);
+		return n;
+	case MB_PUSHED:
+		return n;
+	default:
+		test_failed(__FILE__, __LINE__, "refused for no reason");
+		return n;
+	}
+}
+
+static void send(struct producer *p, struct actor *a, uint32_t number)
+{
+	struct msg m = message(p, number);
+
 	for (;;) {
 		struct slot *slot;
 
@@ -110,13 +153,17 @@ static void *produce(void *arg)
 {
 	struct producer *p = (struct producer *)arg;
 
+	for (uint32_t i = 1; s.runs && i <= EACH; )
+		i += send_run(p, &s.actors[0], i);
+	if (s.runs)
+		return NULL;
 	for (uint32_t i = 1; i <= EACH; i++)
 		for (uint32_t k = 0; k < s.boxes; k++)
 			send(p, &s.actors[k], i);
 	return NULL;
 }
 
-static void stress(uint32_t boxes, uint32_t capacity, bool shared)
+static void stress(uint32_t boxes, uint32_t capacity, bool shared, bool runs)
 {
 	static struct producer producers[PRODUCERS];
 	uint64_t handled = 0;
@@ -126,6 +173,7 @@ static void stress(uint32_t boxes, uint32_t capacity, bool shared)
 	s.boxes = boxes;
 	s.capacity = capacity;
 	s.shared = shared;
+	s.runs = runs;
 	EXPECT(rings_open(&s.rings, 4096));
 	for (uint32_t k = 0; k < boxes; k++)
 		mailbox_born(&s.actors[k].box, MB_IDLE);
@@ -147,14 +195,16 @@ static void stress(uint32_t boxes, uint32_t capacity, bool shared)
 	rings_close(&s.rings);
 }
 
-static void every_producer_is_heard_in_order(void) { stress(1, UINT32_MAX, false); }
-static void a_full_mailbox_refuses_and_loses_nothing(void) { stress(1, 3, false); }
-static void mailboxes_trade_their_rings(void) { stress(BOXES, 2, false); }
-static void the_oldest_makes_room_and_is_counted(void) { stress(1, 3, true); }
-static void droppers_and_traded_rings(void) { stress(BOXES, 2, true); }
+static void every_producer_is_heard_in_order(void) { stress(1, UINT32_MAX, false, false); }
+static void runs_of_every_producer_stay_in_order(void) { stress(1, UINT32_MAX, false, true); }
+static void a_full_mailbox_refuses_and_loses_nothing(void) { stress(1, 3, false, false); }
+static void mailboxes_trade_their_rings(void) { stress(BOXES, 2, false, false); }
+static void the_oldest_makes_room_and_is_counted(void) { stress(1, 3, true, false); }
+static void droppers_and_traded_rings(void) { stress(BOXES, 2, true, false); }
 
 TEST_MAIN(
 	TEST(every_producer_is_heard_in_order, "MB-01 MB-09"),
+	TEST(runs_of_every_producer_stay_in_order, "MB-09"),
 	TEST(a_full_mailbox_refuses_and_loses_nothing, "MB-04"),
 	TEST(mailboxes_trade_their_rings),
 	TEST(the_oldest_makes_room_and_is_counted, "MB-03"),

@@ -96,6 +96,71 @@ static void it_grows_through_many_rings_and_keeps_the_order(void)
 	close_box();
 }
 
+/* A run of up to n messages; how many went in. */
+static uint32_t push_run(uint32_t n, enum mb_push *how)
+{
+	struct msg msgs[64];
+	const struct msg *run[64];
+
+	for (uint32_t i = 0; i < n; i++) {
+		msgs[i] = (struct msg){ .kind = t.sent + i + 1, .len = 4, .reply = UINT64_C(7) * (t.sent + i + 1) };
+		memset(msgs[i].body.bytes, (int)((t.sent + i + 1) & 0xff), MSG_INLINE);
+		run[i] = &msgs[i];
+	}
+	*how = mailbox_push_run(&t.box, &t.room, 0, run, &n);
+	if (*how <= MB_PUSHED_WAKE)
+		t.sent += n;
+	return n;
+}
+
+static void a_run_comes_with_one_ring_that_holds_it(void)
+{
+	enum mb_push how;
+	uint32_t got = 0;
+
+	open_box(2);
+	for (int again = 0; again < 40; again++) {       /* a run ends anywhere in its ring */
+		EXPECT_EQ(push_run(9, &how), 9);
+		EXPECT_EQ(how, MB_PUSHED_WAKE);
+		EXPECT_EQ(push_to(&t.other, 0, UINT32_MAX, 1), MB_PUSHED_WAKE);  /* no small ring is out: both are here */
+		EXPECT_EQ(push_run(40, &how), 7);                /* what is left of 16 places */
+		EXPECT_EQ(how, MB_PUSHED);
+		EXPECT_EQ(push_run(40, &how), 1);                /* a larger ring */
+		EXPECT_EQ(push_run(40, &how), 40);
+		EXPECT_EQ(mailbox_depth(&t.box), 57);
+		while (got < t.sent && EXPECT_EQ(take(false), got + 1))
+			got++;
+		EXPECT_EQ(take(false), 0);
+		EXPECT(mailbox_idle(&t.box, &t.room, false));
+		struct slot *slot;
+		EXPECT_EQ(mailbox_take(&t.other, &t.room, false, &slot), MB_TAKEN);
+		mailbox_release(slot);
+		EXPECT(mailbox_idle(&t.other, &t.room, false));
+	}
+	close_box();
+}
+
+/* Without a ring of its size a run goes in by ones; to the dead nothing does. */
+static void a_run_makes_do_with_small_rings(void)
+{
+	enum mb_push how;
+	struct ring_cache others = { 0 };
+
+	open_box(1);
+	EXPECT(ring_take(&t.rings, &others, 1) != 0);
+	EXPECT_EQ(push_run(9, &how), 1);
+	EXPECT_EQ(how, MB_PUSHED_WAKE);
+	EXPECT_EQ(push_run(9, &how), 3);
+	EXPECT_EQ(push_run(9, &how), 1);
+	EXPECT_EQ(how, MB_NOMEM);
+	for (uint32_t i = 1; i <= 4; i++)
+		EXPECT_EQ(take(false), i);
+	EXPECT(mailbox_kill(&t.box, &t.room));
+	(void)push_run(9, &how);
+	EXPECT_EQ(how, MB_GONE);
+	close_box();
+}
+
 static void an_idle_mailbox_owns_no_ring(void)
 {
 	open_box(1);
@@ -335,6 +400,8 @@ TEST_MAIN(
 	TEST(the_first_message_wakes_and_the_second_does_not),
 	TEST(capacity_is_exact_although_rings_are_powers_of_two, "MB-01 MB-02 MB-04 MB-09"),
 	TEST(it_grows_through_many_rings_and_keeps_the_order),
+	TEST(a_run_comes_with_one_ring_that_holds_it),
+	TEST(a_run_makes_do_with_small_rings),
 	TEST(an_idle_mailbox_owns_no_ring),
 	TEST(nobody_keeps_the_rings_that_others_need),
 	TEST(the_oldest_is_dropped_to_make_room, "MB-03 MB-16"),

@@ -542,7 +542,8 @@ static void every_failure_has_its_word(void)
 		{ NOH_ENOTYPE, "-NOTYPE " }, { NOH_EKIND, "-NOKIND " }, { NOH_ETOOBIG, "-TOOBIG " },
 		{ NOH_ESTOPPED, "-STOPPING " }, { NOH_EGONE, "-GONE " }, { NOH_ETIMEOUT, "-TIMEOUT " },
 		{ NOH_EFAILED, "-FAILED " }, { NOH_ENOACTOR, "-NOACTOR " }, { NOH_ENOSPC, "-READONLY " },
-		{ NOH_EIDEM, "-IDEMCONFLICT " }, { NOH_EPOISON, "-QUARANTINED " }, { NOH_ERATE, "-RATE " }, { NOH_EDISK, "-DISKFAILED " },
+		{ NOH_EIDEM, "-IDEMCONFLICT " }, { NOH_EPOISON, "-QUARANTINED " },
+		{ NOH_EQUARANTINED, "-QUARANTINED " }, { NOH_EDEGRADED, "-DEGRADED " }, { NOH_ERATE, "-RATE " }, { NOH_EDISK, "-DISKFAILED " },
 		{ NOH_EINVAL, "-ERR " }, { -999, "-FAILED " } };
 
 	fake_open(NOH_ADMIN);

@@ -2,6 +2,8 @@
 #include "tests/net/fake_net.h"
 
 #include "core/error.h"
+#include "net/feed.h"
+#include "net/tell.h"
 #include "noh_actors.h"
 
 #include <inttypes.h>
@@ -167,6 +169,75 @@ int noh_get_drain(noh_box *box, noh_drain_state *state)
 	return NOH_OK;
 }
 
+/* ── what is asked of other threads ───────────────────────────────────────────────────────────── */
+int tell_actor(noh_box *box, const void *args, uint32_t len, struct out *o)
+{
+	(void)box, (void)args, (void)len, (void)o;
+	return NOH_OK;
+}
+
+int tell_tree(noh_box *box, const void *args, uint32_t len, struct out *o)
+{
+	return tell_actor(box, args, len, o);
+}
+
+int tell_quarantine(noh_box *box, const void *args, uint32_t len, struct out *o)
+{
+	return tell_actor(box, args, len, o);
+}
+
+int tell_resume(noh_box *box, const void *args, uint32_t len, struct out *o)
+{
+	return tell_actor(box, args, len, o);
+}
+
+void call_errand(struct call *c, errand_fn *run, const void *args, uint32_t len, uint32_t timeout_ms, format_fn *format,
+		 struct tag tag)
+{
+	const struct tell_wish *w = args;
+
+	(void)c, (void)len, (void)timeout_ms;
+	asked(false, NULL, 0, format, tag);
+	put("%s %s limit %u", run == tell_actor ? "describe" : run == tell_tree ? "tree" : run == tell_resume ? "resume" : "quarantine",
+	    *w->whom ? w->whom : "all", w->limit);
+}
+
+void call_events(struct call *c, const struct feed_wish *w, format_fn *format, struct tag tag)
+{
+	(void)c;
+	asked(false, NULL, 0, format, tag);
+	put("events behind %" PRIu64 " limit %u block %u", w->cursor, w->limit, w->block_ms);
+	put("%s%s", *w->actor ? " actor " : "", w->actor);
+	put("%s%s", *w->type ? " type " : "", w->type);
+	put("%s%s", *w->kind ? " kind " : "", w->kind);
+	if (w->since_ms)
+		put(" since %" PRIu64, w->since_ms);
+}
+
+void call_log(struct call *c, const char *what, const char *whom)
+{
+	(void)c;
+	put("(log: %s %s) ", what, whom);
+}
+
+int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest)
+{
+	(void)box;
+	if (oldest)
+		*oldest = 5;
+	if (newest)
+		*newest = 99;
+	return NOH_OK;
+}
+
+const noh_type *noh_find_type(noh_box *box, const char *name)
+{
+	static const noh_type one = { .name = "counter" };
+
+	(void)box;
+	return strcmp(name, "counter") == 0 ? &one : NULL;
+}
+
 /* ── the connection layer ─────────────────────────────────────────────────────────────────────── */
 struct out *call_out(struct call *c)
 {
@@ -200,6 +271,18 @@ int net_login(struct net *n, struct session *s, const struct arg *name, const st
 	if (!is(secret, "secret"))
 		return -1;
 	return is(name, "anna") || is(name, "default") ? NOH_USER : is(name, "root") ? NOH_ADMIN : -1;
+}
+
+uint32_t call_login_waits_s(struct call *c)
+{
+	(void)c;
+	return fake.login_waits_s;
+}
+
+void call_login_failed(struct call *c)
+{
+	(void)c;
+	fake.logins_failed++;
 }
 
 void net_client_changed(struct conn *conn)

@@ -28,6 +28,7 @@ struct fake {
 	struct client  clients[FAKE_CLIENTS];
 	uint64_t       killed;             /* bits by place in clients                       */
 	uint32_t       changes, resets, shutdowns;
+	uint32_t       login_waits_s, logins_failed;
 	char           option[64];         /* what CONFIG SET set last                       */
 	uint64_t       option_value;
 	bool           muted;              /* by CLIENT REPLY                                */

@@ -554,6 +554,93 @@ static void a_slow_listener_is_cut_off(void)
 	server.more = (noh_listen_options){ 0 };
 }
 
+#define LONE_EARS 12
+#define LONE 200
+
+static uint64_t wakeups(uint32_t worker)
+{
+	return load_relaxed(&server.box->sched.workers[worker].shown.counts.wakeups);
+}
+
+/* One message at a time: the worker that has it sends it to the clients of the other one, too, which sleeps on. */
+static void a_lone_message_wakes_no_other_worker(void)
+{
+	struct client *ears[LONE_EARS], *p;
+	uint64_t before[2], woke[2];
+
+	serve();
+	for (int i = 0; i < LONE_EARS; i++) {
+		ears[i] = dial();
+		if (i % 2) {
+			say(ears[i], "HELLO 3\r\nSUBSCRIBE n\r\n");
+			while (!memmem(ears[i]->bytes, ears[i]->len, "n\r\n:1\r\n", 7) && more(ears[i], SOON))
+				;
+			ears[i]->len = 0;
+		} else {
+			say(ears[i], "SUBSCRIBE n\r\n");
+			HEARS(ears[i], SUB("9\r\nsubscribe", "$1\r\nn", "1"));
+		}
+	}
+	p = dial();
+	say(p, "PING\r\n");
+	HEARS(p, "+PONG\r\n");
+	for (uint32_t w = 0; w < 2; w++)
+		before[w] = wakeups(w);
+	for (int k = 0; k < LONE; k++) {
+		char text[64];
+
+		say(p, "PUBLISH n %05d\r\n", k);
+		HEARS(p, ":12\r\n");
+		for (int i = 0; i < LONE_EARS; i++) {
+			sprintf(text, "%c3\r\n$7\r\nmessage\r\n$1\r\nn\r\n$5\r\n%05d\r\n", i % 2 ? '>' : '*', k);
+			HEARS(ears[i], text);
+		}
+	}
+	for (uint32_t w = 0; w < 2; w++)
+		woke[w] = wakeups(w) - before[w];
+	EXPECT(woke[0] < LONE / 2 || woke[1] < LONE / 2);
+	for (int i = 0; i < LONE_EARS; i++)
+		hang_up(ears[i]);
+	hang_up(p);
+	unserve();
+}
+
+#define LONG_BODY 7000
+#define LONG_EARS 6
+
+/* Sockets that take only a part of it: the rest comes all the same, behind it, and before what is published later. */
+static void a_lone_message_that_does_not_fit_comes_whole(void)
+{
+	static char body[LONG_BODY + 1];
+	struct client *ears[LONG_EARS], *p;
+	char head[64];
+
+	serve();
+	for (int i = 0; i < LONG_EARS; i++) {
+		server.dialled = 0;              /* by the Unix socket: it holds little */
+		ears[i] = dial();
+		say(ears[i], "SUBSCRIBE n\r\n");
+		HEARS(ears[i], SUB("9\r\nsubscribe", "$1\r\nn", "1"));
+	}
+	p = dial();
+	for (int k = 0; k < LONE; k++) {
+		memset(body, 'a' + k % 26, LONG_BODY);
+		say(p, "PUBLISH n %s\r\n", body);
+		HEARS(p, ":6\r\n");
+	}
+	sprintf(head, "*3\r\n$7\r\nmessage\r\n$1\r\nn\r\n$%d\r\n", LONG_BODY);
+	for (int i = 0; i < LONG_EARS; i++)
+		for (int k = 0; k < LONE; k++) {
+			memset(body, 'a' + k % 26, LONG_BODY);
+			if (!HEARS(ears[i], head) || !HEARS(ears[i], body) || !HEARS(ears[i], "\r\n"))
+				break;
+		}
+	for (int i = 0; i < LONG_EARS; i++)
+		hang_up(ears[i]);
+	hang_up(p);
+	unserve();
+}
+
 static void what_a_client_can_make_grow_has_a_limit(void)
 {
 	char name[600];
@@ -682,7 +769,8 @@ static void a_push_waits_for_the_disk(void)
 	X(a_push_never_overtakes_a_reply) X(what_was_asked_before_a_publish_is_done_before_it)              \
 	X(every_listener_hears_everything_in_order) X(who_hangs_up_listens_no_more)                         \
 	X(a_slow_listener_is_cut_off) X(what_a_client_can_make_grow_has_a_limit) X(others_see_who_listens)  \
-	X(actors_and_clients_hear_each_other) X(a_push_waits_for_the_disk) X(an_actor_that_moves_is_heard_in_order)
+	X(actors_and_clients_hear_each_other) X(a_push_waits_for_the_disk) X(an_actor_that_moves_is_heard_in_order) \
+	X(a_lone_message_wakes_no_other_worker) X(a_lone_message_that_does_not_fit_comes_whole)
 #define ON(backend, number, test)                                                                           \
 	static void backend##_##test(void)                                                                  \
 	{                                                                                                   \
@@ -708,4 +796,6 @@ TEST_MAIN(
 	OF(others_see_who_listens, ""),
 	OF(actors_and_clients_hear_each_other, "TB-04 RT-05 RT-11"),
 	OF(a_push_waits_for_the_disk, "P5"),
-	OF(an_actor_that_moves_is_heard_in_order, "P3"))
+	OF(an_actor_that_moves_is_heard_in_order, "P3"),
+	OF(a_lone_message_wakes_no_other_worker, ""),
+	OF(a_lone_message_that_does_not_fit_comes_whole, ""))

@@ -86,6 +86,8 @@ static const noh_type kept_type = { .name = "kept", .mailbox_capacity = 64, .ful
 
 /* ── server and client ── */
 
+static const noh_type *rest_also;                /* one more type; NULL: none */
+
 struct rest {
 	struct wire wire;
 	int         http;          /* port */
@@ -106,7 +108,7 @@ static inline void rest_open(struct rest *r, noh_options o, noh_listen_options l
 	if (o.dir)
 		o.dir = fresh_dir(r->wire.dir, sizeof r->wire.dir);
 	r->wire.box = kit_open(&o, TYPES(noh_counter_type(), noh_inventory_type(), &later_type, &jam_type, &queue_type, &echo_type,
-					 &plain_type, &wide_type, &oldest_type, &kept_type, &gated_type));
+					 &plain_type, &wide_type, &oldest_type, &kept_type, &gated_type, rest_also));
 	r->wire.local = false;
 	for (int tries = 0; tries < 5 && rc == NOH_ESYSTEM; tries++) {
 		r->http = l.http_port = free_port();

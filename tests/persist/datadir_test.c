@@ -226,6 +226,11 @@ static void another_version_is_refused_by_name(void)
 		 (unsigned long long)XXH3_64bits(text, (size_t)n));
 	write_text(text);
 	expect_refused(DATADIR_CREATE, NOH_EVERSION, "format 7");
+	/* What stands behind the number is that format's own business. */
+	write_text("noh data directory\nformat 7\nsealed otherwise\n");
+	expect_refused(DATADIR_CREATE, NOH_EVERSION, "a newer release has written it");
+	write_text("noh data directory\nformat 0\n");
+	expect_refused(DATADIR_CREATE, NOH_EVERSION, "older than the first release");
 	gone();
 }
 

@@ -144,11 +144,33 @@ static void plain_calls_keep_files_names_and_bytes(void)
 		files_names_and_bytes(), stop();
 }
 
+/* A small one that is alone blocks, and is there; a large one, or one beside another, is under way. */
+static void small_and_large(void)
+{
+	static const struct { size_t len; bool ended; } tries[] = {
+		{ DISK_BLOCK, true }, { DISK_BLOCK, false }, { 65536, true }, { 1 << 18, false },
+	};
+	uint64_t ticket;
+	int result;
+
+	EXPECT_EQ(disk_open(d, "two", DISK_WRITE | DISK_CREATE | DISK_DURABLE, &f), NOH_OK);
+	EXPECT_EQ(disk_fill(d, f, 1 << 20), NOH_OK);
+	for (uint64_t i = 0; i < 4; i++) {
+		EXPECT_EQ(disk_submit(d, f, buf, tries[i].len, 0, i), NOH_OK);
+		EXPECT_EQ(d->ended, tries[i].ended);
+		for (int all = i == 0 ? 0 : i == 1 ? 2 : 1; all > 0; all--) {
+			EXPECT_EQ(disk_reap(d, true, &ticket, &result), NOH_OK);
+			EXPECT_EQ(result, NOH_OK);
+		}
+	}
+	disk_close(d, f);
+}
+
 static void io_uring_writes_what_was_submitted(void)
 {
 	if (start(DISK_URING, "/tmp")) {
 		EXPECT(strstr(d->how, "io_uring"));
-		fill_and_submit(), a_write_that_fails(), stop();
+		fill_and_submit(), small_and_large(), a_write_that_fails(), stop();
 	}
 }
 

@@ -281,6 +281,44 @@ static void the_timers_index_follows_the_images(void)
 	finish();
 }
 
+static bool unwell_are(const char *text)
+{
+	struct due_list l = { "" };
+
+	EXPECT_EQ(db_unwell(kit.db, one_timer, &l), NOH_OK);
+	if (strcmp(l.text, text) != 0)
+		fprintf(stderr, "unwell: %s\n", l.text);
+	return strcmp(l.text, text) == 0;
+}
+
+static void who_is_given_up_has_a_row_of_its_own(void)
+{
+	start();
+	begin("a:1", 1); state(1, "s"); vitals(NOH_QUARANTINED, "p:1"); in_frame(1);
+	begin("a:2", 1); timers(1, 300); vitals(NOH_DOWN, ""); in_frame(1);
+	begin("a:3", 1); vitals(NOH_STOPPED, ""); in_frame(1);
+	commit(1);
+	EXPECT(loads("a:1", "1 S1:s V4:p:1"));
+	EXPECT(loads("a:2", "1 T[300] V1:"));
+	EXPECT(loads("a:3", "1 V3:"));
+	EXPECT(unwell_are("-1 a:1,-1 a:3,"));
+	EXPECT(due_between(0, NOW, "300 a:2,"));
+	EXPECT(verified());
+	begin("a:1", 2); state(1, "t"); in_frame(2);     /* what is not said stays */
+	begin("a:2", 2); vitals(NOH_AWAITING, ""); in_frame(2);
+	begin("a:3", 2); vitals(NOH_HEALTHY, ""); in_frame(2);
+	commit(2);
+	EXPECT(loads("a:1", "2 S1:t V4:p:1"));
+	EXPECT(unwell_are("-1 a:1,-1 a:2,"));
+	gone("a:1", 3); in_frame(3);
+	gone("a:2", 3); state(1, "anew"); in_frame(3);
+	commit(3);
+	EXPECT(loads("a:2", "3 S1:anew"));
+	EXPECT(unwell_are(""));
+	EXPECT(verified());
+	finish();
+}
+
 static void messages_wait_until_consumed(void)
 {
 	start();
@@ -608,6 +646,7 @@ TEST_MAIN(
 	TEST(gone_takes_state_timers_and_entries),
 	TEST(types_are_counted, "SC-25"),
 	TEST(the_timers_index_follows_the_images, "RT-06 RT-07"),
+	TEST(who_is_given_up_has_a_row_of_its_own, "SUP-17"),
 	TEST(messages_wait_until_consumed, "MB-12 MB-15"),
 	TEST(a_pair_inside_one_fold_is_never_written),
 	TEST(each_senders_messages_keep_their_order),

@@ -173,6 +173,15 @@ static inline void dead(const char *receiver, uint64_t at_ms, const char *reason
 	memcpy(data + sizeof d + pad, body, strlen(body));
 }
 
+static inline void vitals(unsigned health, const char *parent)
+{
+	struct part_vitals v = { .health = (uint8_t)health, .parent_len = (uint8_t)strlen(parent) };
+	uint8_t *data = part_put(&kit.at, PART_VITALS, NULL, 0, sizeof v + strlen(parent));
+
+	memcpy(data, &v, sizeof v);
+	memcpy(data + sizeof v, parent, strlen(parent));
+}
+
 static inline int try_frame(uint64_t frame)
 {
 	const uint8_t *at = kit.record, *parts, *end;
@@ -227,6 +236,7 @@ static inline void say_part(const struct part *p, char *to, size_t room)
 	struct part_state s;
 	struct part_emitted e;
 	struct part_timer t;
+	struct part_vitals v;
 
 	switch (p->kind) {
 	case PART_STATE:
@@ -248,6 +258,10 @@ static inline void say_part(const struct part *p, char *to, size_t room)
 		memcpy(&e, data, sizeof e);
 		say(to, room, " <%d.%d.%d:%.*s", (int)e.id.sender, (int)e.id.seq, (int)e.id.index,
 		    (int)(p->len - sizeof e), data + sizeof e);
+		break;
+	case PART_VITALS:
+		memcpy(&v, data, sizeof v);
+		say(to, room, " V%u:%.*s", v.health, v.parent_len, data + sizeof v);
 		break;
 	default:
 		say(to, room, " ?%d", p->kind);

@@ -137,6 +137,23 @@ static void big_records_go_around_the_ring(void)
 	stop();
 }
 
+static void a_record_that_begins_where_a_frame_is_full_is_counted_once(void)
+{
+	start(1);
+	size_t left = (size_t)stats().segment_bytes - DISK_BLOCK - sizeof(struct frame_head);
+
+	(void)push(j, 0, 1, left - record_parts_at(3) - part_size(0, sizeof(struct part_state)));
+	(void)push(j, 0, 2, 20);
+	EXPECT_EQ(journal_prepare(j), NOH_OK);
+	while (journal_step(j, true) == JOURNAL_BUSY || stats().records < 2)
+		EXPECT_EQ(journal_prepare(j), NOH_OK);
+	EXPECT_EQ(stats().records, 2);
+	EXPECT_EQ(stats().frames, 2);
+	EXPECT_EQ(recover(&d->disk, 0, &s, &end), NOH_OK);
+	EXPECT(s.count == 2 && !s.wrong);
+	stop();
+}
+
 static void frames_end_in_any_order_but_are_published_in_theirs(void)
 {
 	start(1);
@@ -519,6 +536,7 @@ TEST_MAIN(
 	TEST(several_reserves_are_one_push_and_undone_they_never_were),
 	TEST(the_ring_wraps_and_a_full_one_says_so),
 	TEST(big_records_go_around_the_ring),
+	TEST(a_record_that_begins_where_a_frame_is_full_is_counted_once),
 	TEST(frames_end_in_any_order_but_are_published_in_theirs),
 	TEST(a_failed_write_is_final),
 	TEST(without_space_for_the_next_segment_only_new_work_is_refused),

@@ -14,9 +14,13 @@ static struct store *s;
 static struct clock_virtual now;
 static struct keeper k;
 
+static uint64_t fold_takes_ns;           /* it asks for the time once */
+
 static uint64_t wall(void *arg)
 {
 	(void)arg;
+	if (fold_takes_ns)
+		clock_virtual_advance(&now, fold_takes_ns);
 	return NOW;
 }
 
@@ -138,6 +142,88 @@ static void it_waits_for_bytes(void)
 	EXPECT(seq >= 9 && seq <= 13);
 	EXPECT_EQ(stamped(), seq);
 	EXPECT_EQ(journal_says().unfolded_bytes, 0);
+	finish_keeper();
+}
+
+/* A turn of 8 KiB and a little, so many milliseconds after the one before; how many until it folds. */
+static unsigned turns_until_fold(unsigned every_ms)
+{
+	static char text[8000];
+	static uint64_t seq;
+	uint64_t before = stamped();
+	unsigned n = 0;
+
+	memset(text, 'x', sizeof text - 1);
+	for (; n < 100 && stamped() == before; n++) {
+		clock_virtual_advance(&now, every_ms * SECOND / 1000);
+		turn("a:1", ++seq, text);
+		EXPECT(keeper_step(&k) >= 0);
+	}
+	return n;
+}
+
+/* At 100 kB/s for folding and 16 kB/s that come, it can wait for half as much again. At 136 kB/s it cannot. */
+static void it_waits_longer_if_little_comes_while_it_folds(void)
+{
+	start_keeper();
+	k.fold_ms = 60000;
+	fold_takes_ns = SECOND;
+	unsigned at_first = turns_until_fold(500);
+
+	EXPECT(at_first >= 8 && at_first <= 13);
+	unsigned slow = turns_until_fold(500);
+
+	EXPECT(slow >= at_first + at_first / 2 - 2 && slow <= at_first + at_first / 2 + 1);
+	(void)turns_until_fold(60);
+	unsigned fast = turns_until_fold(60);
+
+	EXPECT(fast >= at_first && fast < slow - 2);
+	fold_takes_ns = 0;
+	finish_keeper();
+}
+
+static void it_looks_again_in_time(void)
+{
+	static char text[8000];
+
+	start_keeper();
+	EXPECT_EQ(keeper_step(&k), 0);
+	EXPECT_EQ(keeper_nap_ns(&k), SECOND);            /* nothing comes */
+	memset(text, 'x', sizeof text - 1);
+	for (uint64_t seq = 1; seq <= 6; seq++) {        /* 80 kB/s, half of it is there */
+		clock_virtual_advance(&now, SECOND / 10);
+		turn("a:1", seq, text);
+		EXPECT_EQ(keeper_step(&k), 0);
+	}
+	EXPECT(keeper_nap_ns(&k) > SECOND / 3 && keeper_nap_ns(&k) < SECOND * 2 / 3);
+	clock_virtual_advance(&now, 10 * SECOND);
+	EXPECT_EQ(keeper_step(&k), 1);
+	finish_keeper();
+}
+
+static void it_folds_what_is_worth_it_when_nothing_comes(void)
+{
+	static char text[9000];
+
+	start_keeper();
+	k.fold_ms = 60000;
+	memset(text, 'x', sizeof text - 1);
+	turn("a:1", 1, text);
+	EXPECT_EQ(keeper_step(&k), 0);
+	clock_virtual_advance(&now, 9 * SECOND);
+	turn("a:2", 2, "little");
+	EXPECT_EQ(keeper_step(&k), 0);
+	clock_virtual_advance(&now, 9 * SECOND);
+	EXPECT_EQ(keeper_step(&k), 0);
+	clock_virtual_advance(&now, SECOND);
+	EXPECT_EQ(keeper_step(&k), 1);
+	turn("a:2", 3, "little");                        /* alone not worth it */
+	clock_virtual_advance(&now, 30 * SECOND);
+	EXPECT_EQ(keeper_step(&k), 0);
+	clock_virtual_advance(&now, 30 * SECOND);
+	EXPECT_EQ(keeper_step(&k), 0);
+	clock_virtual_advance(&now, 30 * SECOND);
+	EXPECT_EQ(keeper_step(&k), 1);
 	finish_keeper();
 }
 
@@ -372,6 +458,9 @@ static void a_sleeping_keeper_is_woken(void)
 TEST_MAIN(
 	TEST(it_waits_for_age),
 	TEST(it_waits_for_bytes),
+	TEST(it_waits_longer_if_little_comes_while_it_folds),
+	TEST(it_looks_again_in_time),
+	TEST(it_folds_what_is_worth_it_when_nothing_comes),
 	TEST(it_folds_when_asked),
 	TEST(the_overlay_empties_with_the_last_fold),
 	TEST(many_segments_are_folded_and_recycled),

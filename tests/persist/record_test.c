@@ -71,6 +71,16 @@ static void parts_of_the_wrong_shape_are_not_valid(void)
 	at = bytes;
 	(void)part_put(&at, PART_KINDS, "key", 3, 4);
 	EXPECT(!parts_valid(bytes, at));                /* a kind nobody knows */
+	at = bytes;
+	struct part_vitals *v = part_put(&at, PART_VITALS, NULL, 0, sizeof *v + 5);
+
+	*v = (struct part_vitals){ .health = VITALS_HEALTH_MAX, .parent_len = 3, .error_len = 2 };
+	EXPECT(parts_valid(bytes, at));
+	v->health++;
+	EXPECT(!parts_valid(bytes, at));                /* a health nobody knows */
+	v->health = 0;
+	v->reason_len = 1;
+	EXPECT(!parts_valid(bytes, at));                /* texts beyond its end */
 	EXPECT(parts_valid(bytes, bytes));              /* nothing is fine */
 }
 

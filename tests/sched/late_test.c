@@ -2,8 +2,10 @@
  * step, in boxes whose rings, cells or budget are used up at the moment that matters. */
 #include "tests/box/durable_kit.h"
 #include "tests/box/kit.h"
+#include "tests/box/metrics_kit.h"
 
 #include "box/box.h"
+#include "core/mem.h"
 
 enum { NOTE, BURST, STOP, GO_HOME, ASK, HEARD, HOOKS };
 enum { NOTES = 10 };                   /* of a burst: more than a small ring holds */
@@ -283,6 +285,11 @@ static void what_is_late_when_the_box_closes_is_counted(void)
 	no_rings();
 	(void)step(0);
 	EXPECT_EQ(late(), NOTES - 1);                    /* the first was in its hand */
+	scrape(box);
+	EXPECT_EQ(said("noh_messages_late"), NOTES - 1);
+	free(scraped.text);
+	scraped.text = NULL;
+	scraped.room = 0;
 	EXPECT_EQ(noh_stop(box, 0), NOH_OK);
 	EXPECT_EQ(stats_of(box, "reader").dropped_stop, NOTES - 1);
 	EXPECT(adds_up(box, "reader"));
@@ -376,6 +383,59 @@ static void what_is_recorded_is_delivered_in_the_same_run(void)
 	remove_dir(dir);
 }
 
+/* The Nth allocation after the hook fails, for every N, while no ring can be had. Either the turn fails, and nothing of it
+ * is heard; or it is over, and all of it is. */
+#define LARGE 70                       /* notes: more than there is room for at first */
+static uint64_t failing;
+
+static int write_large(noh_turn *t, const noh_msg *m)
+{
+	struct writer *w = noh_state(t);
+	int rc = burst(t, w->bursts++ * LARGE, LARGE);
+
+	(void)m;
+	EXPECT_EQ(rc, NOH_OK);
+	mem_fail_at(failing, 0);
+	return rc;
+}
+
+static void a_turn_fails_before_it_is_recorded_or_not_at_all(void)
+{
+	noh_options o = kit_options(1);
+	noh_type large = writer;
+	uint64_t allocations, failed = 0;
+	char dir[256];
+
+	large.on_message = write_large;
+	hooks_write = false;
+	store_relaxed(&in_order, 0);
+	o.dir = light_dir(dir, sizeof dir);
+	box = kit_open(&o, TYPES(&large, &reader));
+	EXPECT_EQ(box_start_stepped(box), NOH_OK);
+	box->sched.journal.take = NULL;                  /* nobody writes but this test */
+	failing = 0;
+	send("writer:w", BURST);                         /* both are there, and the lists have grown */
+	steps(5);
+	do {
+		failing++;
+		send("writer:w", BURST);
+		no_rings();
+		(void)step(0);
+		allocations = mem_fail_at(0, 0);
+		rings_again();
+		steps(5);
+		failed = stats_of(box, "writer").failed;
+		EXPECT_EQ(late(), 0);
+		EXPECT_EQ(load_acquire(&in_order), (failing + 1 - failed) * LARGE);
+		while (box_journal_round(box, true) == JOURNAL_BUSY)
+			continue;
+	} while (allocations >= failing && failing < 10000);
+	EXPECT(failed > LARGE);                          /* each note is wrapped, and there is more */
+	EXPECT_EQ(stats(box).dead_letters, 0);
+	noh_close(box);
+	remove_dir(dir);
+}
+
 TEST_MAIN(TEST(what_a_turn_sent_is_delivered_in_order_when_no_ring_can_be_had, "TB-02"),
 	  TEST(a_sender_runs_nothing_until_what_it_sent_is_out, "TB-02"),
 	  TEST(what_is_sent_in_hooks_is_delivered_too),
@@ -383,4 +443,5 @@ TEST_MAIN(TEST(what_a_turn_sent_is_delivered_in_order_when_no_ring_can_be_had, "
 	  TEST(what_is_late_when_the_box_closes_is_counted),
 	  TEST(the_budget_is_not_asked_again_for_what_was_sent),
 	  TEST(a_receiver_that_went_is_waited_for_until_there_is_a_cell, "TB-02"),
-	  TEST(what_is_recorded_is_delivered_in_the_same_run, "TB-02"))
+	  TEST(what_is_recorded_is_delivered_in_the_same_run, "TB-02"),
+	  TEST(a_turn_fails_before_it_is_recorded_or_not_at_all))

@@ -204,10 +204,84 @@ static void headers_without_end_are_cut_off(void)
 	free(flood);
 }
 
+/* ── a stream of events ── */
+
+static void events_are_read_however_they_are_cut(void)
+{
+	static const char stream[] = "retry: 1000\n\n:\n\nid: 7\ndata: {\"seq\":7}\n\nevent: cut\ndata: {\"cursor\":7}\n\n";
+	struct client_event e;
+	char bytes[sizeof stream];
+
+	memcpy(bytes, stream, sizeof stream);
+	EXPECT_EQ(client_read_event(bytes, 13, &e), 13);
+	EXPECT_EQ(e.len, 0);
+	EXPECT_EQ(client_read_event(bytes + 13, sizeof stream - 14, &e), 3);
+	for (size_t cut = 0; cut < 23; cut++)
+		EXPECT_EQ(client_read_event(bytes + 16, cut, &e), 0);
+	EXPECT_EQ(client_read_event(bytes + 16, sizeof stream - 17, &e), 23);
+	EXPECT(strcmp(e.name, "message") == 0 && strcmp(e.id, "7") == 0 && strcmp(e.data, "{\"seq\":7}") == 0);
+	EXPECT(client_read_event(bytes + 39, sizeof stream - 40, &e) > 0);
+	EXPECT(strcmp(e.name, "cut") == 0 && e.id[0] == 0 && strcmp(e.data, "{\"cursor\":7}") == 0);
+}
+
+static void what_is_no_event_is_refused(void)
+{
+	static const char *const bad[] = { "hello\n\n", "data {}\n\n", "data: {}\r\n\n", "HTTP/1.1 200 OK\n\n" };
+	struct client_event e;
+	char bytes[64];
+
+	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		strcpy(bytes, bad[i]);
+		EXPECT_EQ(client_read_event(bytes, strlen(bytes), &e), -1);
+	}
+	EXPECT_EQ(client_read_event(memcpy(bytes, "data: \0\n\n", 9), 9, &e), -1);
+}
+
+static enum client_result open_stream(struct fake *f, const char *says, struct client_stream *s, struct client_reply *r, char *why)
+{
+	struct client c = { .timeout_ms = 5000 };
+	char url[64];
+
+	fake_start(f, says);
+	snprintf(url, sizeof url, "http://127.0.0.1:%u", f->port);
+	EXPECT(client_set_url(&c, url, why, 512));
+	return client_stream_open(&c, "/events", s, r, why, 512);
+}
+
+static void a_stream_is_told_from_an_answer(void)
+{
+	struct client_stream s;
+	struct client_reply r;
+	struct client_event e;
+	struct fake f;
+	char why[512];
+
+	EXPECT_EQ(open_stream(&f, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: 1\ndata: a\n\n:\n\nid: 2\ndata: b\n\nid: 3\ndat",
+			      &s, &r, why), CLIENT_OK);
+	EXPECT(s.fd >= 0 && strstr(f.asked, "GET /events HTTP/1.1\r\n"));
+	EXPECT(client_stream_next(&s, &e, cli_now_ns() + UINT64_C(5000000000), why, sizeof why) == NEXT_EVENT && strcmp(e.id, "1") == 0);
+	EXPECT(client_stream_next(&s, &e, cli_now_ns() + UINT64_C(5000000000), why, sizeof why) == NEXT_EVENT && strcmp(e.data, "b") == 0);
+	EXPECT_EQ(client_stream_next(&s, &e, cli_now_ns() + UINT64_C(5000000000), why, sizeof why), NEXT_ENDED);     /* half of one is none */
+	client_stream_close(&s);
+	fake_end(&f);
+
+	EXPECT_EQ(open_stream(&f, "HTTP/1.1 410 Gone\r\nContent-Type: application/problem+json\r\nContent-Length: 2\r\n\r\n{}", &s, &r, why),
+		  CLIENT_OK);
+	EXPECT(s.fd == -1 && r.status == 410 && strcmp(r.body, "{}") == 0);
+	client_reply_free(&r);
+	fake_end(&f);
+	/* Where an answer is expected a stream is none. */
+	EXPECT_EQ(call(&f, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nid: 1\n", &r, why, sizeof why), CLIENT_BROKEN);
+	EXPECT(strstr(why, "a stream"));
+}
+
 TEST_MAIN(
 	TEST(a_url_is_taken_apart),
 	TEST(a_token_cannot_carry_a_header),
 	TEST(an_answer_has_one_length),
 	TEST(what_is_asked_arrives_whole),
 	TEST(each_way_of_no_answer_is_told_apart),
-	TEST(headers_without_end_are_cut_off))
+	TEST(headers_without_end_are_cut_off),
+	TEST(events_are_read_however_they_are_cut),
+	TEST(what_is_no_event_is_refused),
+	TEST(a_stream_is_told_from_an_answer))

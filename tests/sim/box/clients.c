@@ -175,7 +175,7 @@ static void act_on_account(enum sim_kind k)
 	switch (k) {
 	case K_MOVE: call(k, a, b, 1 + sim_below(100)); break;
 	case K_ASK: call(k, a, b, sim_below(100)); break;
-	case K_BURST: any = sim->plan.faults & F_TIGHT ? 0 : any;      /* fall through */
+	case K_BURST: any = sim->plan.faults & (F_TIGHT | F_SHORT) ? 0 : any;      /* fall through */
 	case K_VIA: call(k, a, any == a ? b : any, sim_below(1000)); break;
 	case K_ARM: call(k, sim_one_in(3) ? TMP_FIRST + sim_below(3) : any, 0, delay); break;
 	case K_EVERY: case K_QUIET: call(k, sim_one_in(3) ? TMP_FIRST + sim_below(3) : a, 0, delay); break;
@@ -192,7 +192,7 @@ void client_act(void)
 
 	if (sim->ops + 2 >= OPS || !wants(k))
 		k = K_ADD;
-	else if ((sim->plan.faults & F_TIGHT) && sim_one_in(3))
+	else if ((sim->plan.faults & (F_TIGHT | F_SHORT)) && sim_one_in(3))
 		k = K_BURST;
 	else if (wants(K_STEP) && sim_one_in(8))
 		k = K_STEP;

@@ -48,7 +48,7 @@ static int follow(void *user, const noh_event *e)
 		sim_violation("event %" PRIu64 " of %s is one that nobody told", e->seq, e->actor);
 	if (sim->version[v].failed)
 		sim_violation("event %" PRIu64 " tells of version %u of %s, whose turn was undone", e->seq, v, e->actor);
-	if (sim->version[v].actor != a || sim->version[v].parent != f->last[a])
+	if (sim->version[v].actor != a || (f->last[a] != EVENT_UNKNOWN && sim->version[v].parent != f->last[a]))
 		sim_violation("event %" PRIu64 " tells of version %u of %s, and the event before of %u", e->seq, v, e->actor,
 			      f->last[a]);
 	f->last[a] = v;
@@ -57,14 +57,27 @@ static int follow(void *user, const noh_event *e)
 	return 0;
 }
 
+static void forget(uint32_t *last)
+{
+	for (unsigned a = 0; a < ACTORS; a++)
+		last[a] = EVENT_UNKNOWN;
+}
+
 static void read_all(noh_box *box, uint64_t *cursor, struct follow *f, uint32_t calls)
 {
 	int rc = NOH_OK;
 
 	while (rc == NOH_OK && calls--)
 		rc = noh_events_read(box, cursor, NULL, f->live ? 1 + sim_below(40) : 1000, follow, f);
-	if (rc != NOH_OK && rc != NOH_END)
+	if (rc == NOH_ETOOOLD && sim->plan.events_bytes && f->live) {
+		seen->events_gone++;
+		forget(f->last);
+		*cursor = 0;
+	} else if (rc == NOH_EDISK && f->live && (load_relaxed(&box->disk.failed) || disk_sim_is_off(sim->disk))) {
+		sim_say("events cannot be read: %s", noh_why());
+	} else if (rc != NOH_OK && rc != NOH_END) {
 		sim_violation("events cannot be read: %d, %s", rc, noh_why());
+	}
 }
 
 /* A reader who remembers where he was. */
@@ -75,27 +88,36 @@ void events_act(void)
 	read_all(sim->box, &sim->event_cursor, &f, 1 + sim_below(3));
 }
 
-/* The events say which version an actor has; one of whom nothing is stored was erased, or never was. */
+/* Of whom nothing is stored was erased, or never was; of several ends the events know which. */
+static void settle(unsigned a, bool there, uint32_t last)
+{
+	if (there ? last != sim->found[a] : last && !sim->version[last].erased)
+		sim_violation("%s has version %u after a crash, and its last event is of %u", sim_name(a), sim->found[a], last);
+	if (!there)
+		sim->found[a] = last;
+}
+
+/* The last event of an actor is of the version it has. */
 void events_recovered(noh_box *box, const bool *there)
 {
 	uint32_t last[ACTORS] = { 0 };
 	struct follow f = { .last = last };
-	uint64_t cursor = 0, newest;
+	uint64_t cursor = 0, oldest, newest;
 
-	(void)noh_events_bounds(box, NULL, &newest);
+	(void)noh_events_bounds(box, &oldest, &newest);
 	if (newest < sim->event_cursor)
 		sim_violation("event %" PRIu64 " was read, and %" PRIu64 " is the last one after a crash", sim->event_cursor,
 			      newest);
+	if (oldest > 1 && !sim->plan.events_bytes)
+		sim_violation("the oldest event is %" PRIu64 ", and none should have gone", oldest);
+	if (oldest > 1)
+		forget(last);
 	read_all(box, &cursor, &f, UINT32_MAX);
-	if (f.seq != newest)
+	if (f.seq ? f.seq != newest : newest && oldest <= newest)
 		sim_violation("the last event is %" PRIu64 ", and %" PRIu64 " is the last that can be read", newest, f.seq);
-	for (unsigned a = 0; a < ACTORS; a++) {
-		if (!is_durable(a))
-			continue;
-		if (there[a] ? last[a] != sim->found[a] : last[a] && !sim->version[last[a]].erased)
-			sim_violation("%s has version %u after a crash, and its last event is of %u", sim_name(a), sim->found[a],
-				      last[a]);
-		if (!there[a])
-			sim->found[a] = last[a];         /* of several ends the one it was */
-	}
+	for (unsigned a = 0; a < ACTORS; a++)
+		if (is_durable(a) && last[a] != EVENT_UNKNOWN)
+			settle(a, there[a], last[a]);
+		else if (is_durable(a) && !there[a])
+			sim->event_last[a] = EVENT_UNKNOWN;      /* which of its ends it was, nobody knows */
 }

@@ -90,7 +90,7 @@ void scanner_recovered(const bool *there)
 
 static void each(void *arg, const noh_scanned *s)
 {
-	unsigned a = actor_at(s->address);
+	unsigned a = family_is(s->address) ? VOL_FIRST : actor_at(s->address);
 
 	(void)arg;
 	if (!is_durable(a))
@@ -156,7 +156,7 @@ static void check_counts(void)
 		for (unsigned a = 0; a < VOL_FIRST; a++)
 			there += sim->scan.there[a] && strncmp(sim_name(a), t->name, t->name_len) == 0 &&
 				 sim_name(a)[t->name_len] == ':';
-		if (!t->durable || noh_get_type_stats(sim->box, t->name, &stats) != NOH_OK)
+		if (!t->durable || family_is_type(t->name) || noh_get_type_stats(sim->box, t->name, &stats) != NOH_OK)
 			continue;
 		if (stats.existing != there)
 			sim_violation("%" PRIu64 " actors of type %s exist, counted are %" PRIu64, there, t->name,

@@ -1,8 +1,8 @@
 /* tests/sim/box/sim.h - a whole box from one seed: one thread, a virtual clock, a disk that forgets.
  *
  * Read in this order: sim.h, model.c and recovery.c (what must hold), actors.c (who runs in the box),
- * clients.c and several.c (who calls it), scanner.c (who lists it), events.c (who reads what happened), world.c (clock, disk, crashes), steps.c (who
- * goes next), sim_main.c.
+ * clients.c and several.c (who calls it), scanner.c (who lists it), events.c (who reads what happened), family.c (who is
+ * supervised), world.c (clock, disk, crashes), shortage.c (memory), steps.c (who goes next), sim_main.c.
  *
  * Owns     everything, in one struct: a seed begins with all of it zeroed.
  * Threads  one.
@@ -94,12 +94,13 @@ struct key {                     /* of an idempotent add; key 0 is none */
 
 enum fault {
 	F_KILL = 1, F_CUT = 2, F_EIO = 4, F_NOSPC = 8, F_ROT = 16, F_JUMP = 32, F_EVICT = 64, F_FORCE = 128,
-	F_TIGHT = 256, F_DEEP = 512, F_ALL = 1023
+	F_TIGHT = 256, F_DEEP = 512, F_SHORT = 1024, F_ALL = 2047
 };
 struct plan {
 	unsigned targets;        /* of recorded messages: the first so many actors             */
 	unsigned workers, clients, ops, faults, crash_every, nest, capacity, fold_ms, latency;
-	uint64_t kinds, memory_budget, journal_bytes, fold_bytes, segment_bytes;
+	bool     family;
+	uint64_t kinds, memory_budget, journal_bytes, fold_bytes, segment_bytes, events_bytes;
 	uint32_t ring_bytes;
 };
 
@@ -113,14 +114,25 @@ struct sim_scan {
 	uint32_t told[ACTORS];
 };
 
+enum { KIDS = 4, KNOTS = 3 };
+struct sim_family {              /* family.c */
+	uint32_t sent[KIDS], done[KIDS], failed[KIDS];   /* messages; how often the one at hand has failed */
+	bool     active[KIDS];
+	bool     to_stop[KIDS];  /* was in the tree when that began to stop, and has not stopped since */
+	bool     stopping;       /* the tree is                                                */
+	uint32_t next;           /* those spawned before it stop next                          */
+	uint32_t knot_fails, knot_failures, escalations;
+};
+
 struct sleeper { bool asleep, no_room; uint64_t wake_ns; uint32_t event; };
 
 struct sim_seen {                /* how often what happened: what stays at 0 was not tested */
 	uint64_t seeds, steps, ops, answers, refused, unknown, turns, versions, messages, crashes, kills,
 		 cuts, deep, eio, nospc, rot, rot_found, rot_image, rot_image_ends, twice, jumps, evictions, forced, folds, nested,
 		 torn, redelivered, keys_repeated, idem, ticks, beats, erased, coalesced_or_dropped, full,
-		 several_ok, several_undone, several_lost, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted,
-		 events;
+		 several_ok, several_undone, several_lost, shortages, refused_memory, late, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted,
+		 events, events_gone,
+		 family_failures, escalations, tree_stops;
 };
 
 struct only { long nest, faults; };      /* instead of what the plan draws, to make a finding smaller; -1 */
@@ -141,6 +153,8 @@ struct sim {
 	bool     dead, verifying;
 	struct sched_journal journal;    /* the real one */
 	uint64_t space_until_ns;
+	uint64_t short_until;            /* step: memory is short before, for */
+	uint32_t short_worker;           /* this one; for all, if there is none such */
 	struct note notes[WORKERS_MAX];
 	/* steps.c */
 	struct sleeper worker[WORKERS_MAX], journaller, keeper;
@@ -165,7 +179,8 @@ struct sim {
 	struct sim_scan scan;
 	/* events.c */
 	uint64_t event_cursor;
-	uint32_t event_last[ACTORS];     /* the version of its last event that was read */
+	uint32_t event_last[ACTORS];     /* the version of its last event that was read; or EVENT_UNKNOWN */
+	struct sim_family family;
 };
 extern struct sim *sim;
 extern struct sim_seen *seen;
@@ -238,9 +253,21 @@ void scanner_started(void);              /* after a crash, before anybody runs *
 void scanner_act(void);
 
 /* events.c */
+#define EVENT_UNKNOWN UINT32_MAX         /* those before are too old, and gone */
 void events_tell(noh_turn *t, uint32_t v);
 void events_act(void);
 void events_recovered(noh_box *box, const bool *there);  /* may correct sim->found */
+
+/* family.c */
+int  family_register(noh_box *box);
+bool family_is(const char *address);     /* then the model knows nothing of it */
+bool family_is_type(const char *name);
+void family_act(void);
+void family_log(const char *line);
+void family_crashed(void);
+void family_recovered(void);
+bool family_quiet(void);
+void family_finished(void);
 
 /* world.c */
 void world_begin(uint64_t seed, const char *dir);
@@ -249,6 +276,9 @@ void world_reopen(void);
 void world_faults(void);                 /* before a step */
 bool world_holds(void);                        /* answers, until what they tell is on disk */
 void world_end(void);                    /* clean stop, and everything is still there */
+
+/* shortage.c */
+void shortage_begin(void);
 
 /* steps.c */
 void steps_restart(void);

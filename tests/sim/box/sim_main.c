@@ -31,6 +31,8 @@ static const char *const plant_names[PLANTS] = {
 	"stale-snapshot", "fold-past-stamp", "redeliver", "overtake", "sequence-reset", "timer-lost",
 	"relay-forgets", "key-forgotten", "entries-left", "step-split",
 	"event-stays",
+	"backoff-uncapped", "restart-loses", "escalation-loop", "stop-order",
+	"late-lost", "late-overtaken",
 };
 
 /* Shared with the children. */
@@ -116,7 +118,7 @@ static void drain(void)
 		shared->step = sim->step;
 		if (i % 32 == 0) {
 			world_faults();
-			if (model_quiet() && !world_holds())     /* an answer nobody waits for any more waits, too */
+			if (model_quiet() && !world_holds() && family_quiet())     /* an answer nobody waits for any more waits, too */
 				break;
 			if (sim_now() - asked > ASK_AGAIN_NS) {
 				client_end_schedules();
@@ -127,6 +129,7 @@ static void drain(void)
 			steps_wait();
 	}
 	model_finished();
+	family_finished();
 }
 
 static uint64_t run_seed(uint64_t seed, const char *dir)
@@ -220,14 +223,17 @@ static void say_seen(void)
 	       "  keys repeated %llu, refused %llu; once %llu, again %llu; erased %llu; evicted %llu (%llu forced); "
 	       "dropped %llu\n"
 	       "  steps over several actors: %llu, undone turns %llu, lost in a crash %llu\n"
-	       "  scans %llu, types counted %llu, events read %llu\n",
+	       "  scans %llu, types counted %llu; supervised: failures %llu, escalations %llu, trees stopped %llu\n"
+	       "  events read %llu (%llu readers came too late)\n"
+	       "  memory was short %llu times, refused %llu times; rounds with late messages %llu\n",
 	       N(seeds), N(steps), N(turns), N(versions), N(messages), N(virtual_ms) / 1000, N(ops), N(answers),
 	       N(refused), N(unknown), N(reads), N(crashes), N(kills), N(cuts), N(deep), N(torn), N(twice),
 	       N(clean_stops), N(eio), N(nospc), N(jumps), N(rot), N(rot_found), N(rot_image),
 	       N(rot_image_ends), N(folds), N(slept), N(nested),
 	       N(steals), N(redelivered), N(failed_turns), N(full), N(keys_repeated), N(idem), N(ticks), N(beats),
 	       N(erased), N(evictions), N(forced), N(coalesced_or_dropped),
-	       N(several_ok), N(several_undone), N(several_lost), N(scans), N(counted), N(events));
+	       N(several_ok), N(several_undone), N(several_lost), N(scans), N(counted), N(family_failures), N(escalations), N(tree_stops), N(events), N(events_gone),
+	       N(shortages), N(refused_memory), N(late));
 #undef N
 }
 

@@ -12,6 +12,7 @@
 #include "persist/journal_inside.h"
 #include "persist/tail.h"
 #include "sched/durable.h"
+#include "sched/late.h"
 
 #include <string.h>
 
@@ -63,6 +64,8 @@ static uint64_t worker_wake_ns(struct worker *w)
 		until = sweep * 100000000u;
 	if (w->mine.port.epoch.n_pending && soon(10000000u) < until)
 		until = soon(10000000u);
+	if (w->mine.lates.first && soon(LATE_NAP_NS) < until)
+		until = soon(LATE_NAP_NS);
 	return until;
 }
 
@@ -142,6 +145,7 @@ static void worker_round(unsigned i)
 	sim->in_worker[i] = true;
 	sched_set_self(w);
 	worker_wakes(w, z);
+	seen->late += load_relaxed(&w->shown.late) != 0;
 	if (sim->depth)
 		(void)steals(w);         /* somebody is in the midst of his pass: he has more to do */
 	bool work = sched_pass(w);
@@ -246,6 +250,8 @@ static void run(unsigned who)
 		journaller_round();
 	else if (who == KEEPER)
 		keeper_round();
+	else if (who == CLIENTS_TURN && sim->plan.family && sim_one_in(3))
+		family_act();
 	else if (who == CLIENTS_TURN && sim_one_in(6))
 		scanner_act();
 	else if (who == CLIENTS_TURN && sim_one_in(6))
@@ -342,7 +348,7 @@ int __wrap_durable_prepare(struct worker *w, struct cell *c)
 {
 	int rc = __real_durable_prepare(w, c);
 
-	if (rc != NOH_OK)
+	if (rc != NOH_OK && !family_is(noh_address(&w->mine.turn)))
 		model_unrecorded(noh_address(&w->mine.turn));
 	return rc;
 }
@@ -353,7 +359,7 @@ void __wrap_durable_commit(struct worker *w, struct cell *c)
 	bool record = step ? w->mine.turn.so_far.flags & TURN_RECORDED : w->mine.turn.record != NULL;
 
 	__real_durable_commit(w, c);
-	if (record) {
+	if (record && !family_is(noh_address(&w->mine.turn))) {
 		uint64_t due = step ? w->mine.turn.due : journal_epoch(sim->box->disk.journal);
 
 		model_recorded(noh_address(&w->mine.turn), due);

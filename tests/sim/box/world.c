@@ -52,7 +52,7 @@ static unsigned draw_faults(void)
 	if (kind < 4)
 		return (kind & 1 ? F_KILL : F_CUT) | (sim_one_in(2) ? F_EVICT : 0);
 	if (kind < 7)
-		return 1u << sim_below(10) | (sim_one_in(2) ? F_KILL : F_CUT);
+		return 1u << sim_below(11) | (sim_one_in(2) ? F_KILL : F_CUT);
 	return sim_below(F_ALL + 1) | F_KILL | F_CUT;
 }
 
@@ -76,6 +76,9 @@ static void draw_plan(struct plan *p)
 	p->fold_bytes = 4096u << sim_below(7);
 	p->fold_ms = 20u << sim_below(9);
 	p->latency = latencies[sim_below(4)];
+	if (sim_one_in(4))
+		p->events_bytes = 2000u << sim_below(6);
+	p->family = sim->seed % 3 == 0;          /* not drawn: the others stay as they are */
 	if (p->faults & F_TIGHT) {
 		p->capacity = 1 + sim_below(6);
 		p->journal_bytes = sim_one_in(2) ? 0 : 65536u << sim_below(3);
@@ -89,6 +92,7 @@ static void quiet(void *user, int level, const char *actor, const char *line)
 {
 	(void)user;
 	seen->torn += strstr(line, "was torn") != NULL;
+	family_log(line);
 	if (level >= NOH_WARN)
 		sim_say("log: %s %s", actor, line);
 }
@@ -110,7 +114,7 @@ static int open_on(struct disk_sim *disk, unsigned workers, noh_box **box)
 	noh_options o = { .workers = workers, .dir = sim->dir, .seed = sim->seed | 1, .log = quiet,
 			  .max_actors = 1000, .unpinned = true, .memory_budget = sim->plan.memory_budget,
 			  .journal_bytes = sim->plan.journal_bytes, .idem_ms = UINT64_C(864000000),
-			  .events_ms = UINT64_C(86400000000) };
+			  .events_ms = UINT64_C(86400000000), .events_bytes = sim->plan.events_bytes };
 	struct box_seams seams = { .clock = sim->clock.clock, .disk = disk_sim_door(disk),
 				   .ring_bytes = sim->plan.ring_bytes,
 				   .segment_bytes = sim->plan.segment_bytes };
@@ -142,7 +146,7 @@ static void start(void)
 	box->sched.journal.epoch = epoch;
 	box->disk.keeper.fold_bytes = sim->plan.fold_bytes;
 	box->disk.keeper.fold_ms = sim->plan.fold_ms;
-	if (actors_register(box) != NOH_OK || box_start_stepped(box) != NOH_OK)
+	if (actors_register(box) != NOH_OK || family_register(box) != NOH_OK || box_start_stepped(box) != NOH_OK)
 		sim_violation("the box does not start: %s", noh_why());
 	steps_restart();
 }
@@ -346,6 +350,7 @@ void world_reopen(void)
 	sim->life++;
 	start();
 	scanner_started();
+	family_recovered();
 	sim->verifying = false;
 	sim_say("life %u: %u workers", sim->life, sim->workers);
 }
@@ -354,6 +359,7 @@ void world_crash(void)
 {
 	die();
 	client_crashed();
+	family_crashed();
 	world_reopen();
 }
 
@@ -412,6 +418,8 @@ void world_faults(void)
 		break_disk();
 	} else if ((f & F_NOSPC) && sim_one_in(every) && !sim->space_until_ns) {
 		fill_disk();
+	} else if ((f & F_SHORT) && sim_one_in(every < 100 ? every : 100)) {
+		shortage_begin();
 	} else if ((f & F_JUMP) && sim_one_in(every)) {
 		jump();
 	}
@@ -481,6 +489,7 @@ void world_end(void)
 	disk_sim_cut(sim->disk, CUT_DROP, 0);
 	lmdb_wrap_rebuild();
 	client_crashed();
+	family_crashed();
 	world_reopen();
 	for (unsigned a = 0; a < ACTORS; a++)
 		if (is_durable(a) && sim->tip[a] != last[a])

@@ -1,0 +1,241 @@
+/* box/stop_tree.c - trees stop from their leaves, the last spawned first, one after the other.
+ *
+ * A chain: each deactivation's answer starts the next. Who does not stop in its time is stopped by force; who does not even
+ * then (it hangs in a turn) is left behind after the same time once more.
+ */
+#include "box/tree.h"
+#include "core/plant.h"
+
+#include <string.h>
+
+struct stopper {
+	noh_box     *box;
+	noh_done_fn *done;
+	void        *user;
+	uint32_t     count, at;
+	bool         by_force;
+	size_t       bytes;
+	uint32_t     from[];               /* where each address begins in the text behind it */
+};
+
+static const char *address_of(const struct stopper *st, uint32_t i)
+{
+	return (const char *)&st->from[st->count] + st->from[i];
+}
+
+static void stop_next(struct stopper *st);
+
+static void stopped(void *user, int status, const void *answer, size_t len)
+{
+	struct stopper *st = user;
+
+	(void)answer;
+	(void)len;
+	if (status == NOH_ESTOPPED) {
+		st->at = st->count;              /* the box ends: so do all */
+	} else if (status == NOH_ETIMEOUT && !st->by_force) {
+		st->by_force = true;
+	} else {
+		st->by_force = false;
+		st->at++;
+	}
+	stop_next(st);
+}
+
+/* Who is not in memory has stopped. */
+static struct cell *find(struct port *p, const char *address, struct type **t, uint32_t *gen)
+{
+	struct address a;
+	struct cell *c;
+
+	if (address_parse(&a, address, strlen(address)) != NOH_OK || !(*t = sched_find_type(p->sched, a.type, a.type_len)))
+		return NULL;
+	epoch_enter(&p->epoch);
+	c = sched_find(p, &a, *t, address_hash(&a, p->sched->seed), gen);
+	if (c && cell_life(c) == NOH_NOT_ACTIVE && mb_state(load_acquire(&c->mailbox.word)) == MB_IDLE)
+		c = NULL;
+	epoch_leave(&p->epoch);
+	return c;
+}
+
+static void stop_next(struct stopper *st)
+{
+	struct sched *s = &st->box->sched;
+	struct port *p = sched_port(s);
+
+	for (; st->at < st->count; st->at++) {
+		struct type *t = NULL;
+		uint32_t gen = 0;
+		struct cell *c = find(p, address_of(st, st->at), &t, &gen);
+		uint64_t token = c ? pending_then(p, stopped, st) : 0;
+		struct sysmsg *n = token ? node_take(p, SYS_DEACTIVATE) : NULL;
+
+		if (!n) {
+			if (token)
+				pending_drop(p, token);
+			continue;
+		}
+		n->token = token;
+		n->status = st->by_force;
+		pending_deadline(p, token, clock_due(s, t->sup.stop_ms));
+		sched_sys(p, c, gen, n);         /* from here on st is the answer's */
+		sched_port_done(p);
+		return;
+	}
+	sched_port_done(p);
+	if (st->done)
+		st->done(st->user, NOH_OK, NULL, 0);
+	mem_free(st, st->bytes);
+}
+
+/* The tree's addresses, in the order they stop. */
+static struct stopper *make(noh_box *box, const struct tree *t, noh_done_fn *done, void *user)
+{
+	size_t text = 0, bytes;
+	struct stopper *st;
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < t->steps; i++)
+		text += strlen(t->nodes[t->walk[i].node]->address) + 1;
+	bytes = sizeof *st + t->steps * sizeof st->from[0] + text;
+	st = mem_zalloc(bytes);
+	if (!st)
+		return NULL;
+	*st = (struct stopper){ .box = box, .done = done, .user = user, .count = t->steps, .bytes = bytes };
+	for (uint32_t i = 0; i < t->steps; i++) {
+		uint32_t step = PLANT(PLANT_STOP_ORDER) ? i : t->steps - 1 - i;
+		const char *address = t->nodes[t->walk[step].node]->address;
+
+		st->from[i] = used;
+		memcpy((char *)&st->from[st->count] + used, address, strlen(address) + 1);
+		used += (uint32_t)strlen(address) + 1;
+	}
+	return st;
+}
+
+/* root NULL: all trees. */
+static int begin(noh_box *box, const char *root, noh_done_fn *done, void *user)
+{
+	struct stopper *st;
+	struct tree t;
+	int rc = tree_make(box, root, &t);
+
+	if (rc != NOH_OK)
+		return rc;
+	st = make(box, &t, done, user);
+	tree_free(&t);
+	if (!st)
+		return error_set(NOH_ENOMEM, "no memory to stop a tree");
+	stop_next(st);
+	return NOH_OK;
+}
+
+/* An actor that is in no tree is one by itself. */
+static int begin_alone(noh_box *box, const char *address, noh_done_fn *done, void *user)
+{
+	size_t len = strlen(address) + 1, bytes = sizeof(struct stopper) + sizeof(uint32_t) + len;
+	struct stopper *st = mem_zalloc(bytes);
+
+	if (!st)
+		return error_set(NOH_ENOMEM, "no memory to stop %s", address);
+	*st = (struct stopper){ .box = box, .done = done, .user = user, .count = 1, .bytes = bytes };
+	memcpy(&st->from[1], address, len);
+	stop_next(st);
+	return NOH_OK;
+}
+
+int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *user)
+{
+	char address[ADDRESS_MAX + 1];
+	struct type *t;
+	struct port *p;
+	int rc = api_running(box);
+
+	if (rc == NOH_OK)
+		rc = tree_spell(box, root, address, &t);
+	if (rc != NOH_OK)
+		return rc;
+	p = api_port(box);
+	if (!p)
+		return NOH_ESTOPPED;
+	rc = begin(box, address, done, user);
+	if (rc == NOH_ENOACTOR)
+		rc = begin_alone(box, address, done, user);
+	sched_port_done(p);
+	return rc;
+}
+
+/* ── and waiting for it ── */
+
+struct waiting { atomic_u32 done, users; };              /* who leaves last frees it */
+
+static void leave(struct waiting *w)
+{
+	if (add_seq_cst(&w->users, UINT32_MAX) == 1)
+		mem_free(w, sizeof *w);
+}
+
+static void all_stopped(void *user, int status, const void *answer, size_t len)
+{
+	struct waiting *w = user;
+
+	(void)status;
+	(void)answer;
+	(void)len;
+	store_seq_cst(&w->done, 1);
+	futex_wake_all(&w->done);
+	leave(w);
+}
+
+static int wait_for(noh_box *box, struct waiting *w, uint64_t until_ns)
+{
+	int rc = NOH_OK;
+
+	while (rc == NOH_OK && !load_seq_cst(&w->done)) {
+		uint64_t now = clock_now_ns(&box->sched.clock);
+
+		if (now >= until_ns)
+			rc = NOH_ETIMEOUT;
+		else
+			futex_wait(&w->done, 0, until_ns - now);
+	}
+	leave(w);
+	return rc;
+}
+
+int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms)
+{
+	uint64_t until = api_until_ns(box, timeout_ms);
+	struct waiting *w;
+	int rc = api_may_block("noh_stop_tree");
+
+	if (rc != NOH_OK)
+		return rc;
+	w = mem_zalloc(sizeof *w);
+	if (!w)
+		return error_set(NOH_ENOMEM, "no memory to wait");
+	store_relaxed(&w->users, 2);
+	rc = noh_stop_tree_then(box, root, all_stopped, w);
+	if (rc != NOH_OK) {
+		mem_free(w, sizeof *w);
+		return rc;
+	}
+	rc = wait_for(box, w, until);
+	return rc == NOH_OK ? rc : error_set(rc, "%s and those below it have not all stopped within %u ms", root, timeout_ms);
+}
+
+void box_stop_trees(noh_box *box, uint64_t until_ns)
+{
+	struct waiting *w;
+
+	if (!load_relaxed(&box->sched.vitals_used))
+		return;
+	w = mem_zalloc(sizeof *w);
+	if (!w)
+		return;
+	store_relaxed(&w->users, 2);
+	if (begin(box, NULL, all_stopped, w) == NOH_OK)
+		(void)wait_for(box, w, until_ns);
+	else
+		mem_free(w, sizeof *w);
+}

@@ -1,0 +1,423 @@
+/* tests/box/kin_test.c - parents and children: the tree, restarting several, escalation, stopping in order, watching. */
+#include "tests/box/supervise_kit.h"
+
+/* Hooks that ran, in order: "+c:1" activated, "-c:1" deactivated. */
+static struct { pthread_mutex_t lock; char text[4096]; size_t len; } trace = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void mark(char what, const char *address)
+{
+	pthread_mutex_lock(&trace.lock);
+	if (trace.len + strlen(address) + 3 < sizeof trace.text)
+		trace.len += (size_t)sprintf(trace.text + trace.len, "%c%s ", what, address);
+	pthread_mutex_unlock(&trace.lock);
+}
+
+static void forget(void)
+{
+	pthread_mutex_lock(&trace.lock);
+	trace.len = 0;
+	trace.text[0] = 0;
+	pthread_mutex_unlock(&trace.lock);
+}
+
+static bool is_traced(void *what)
+{
+	pthread_mutex_lock(&trace.lock);
+	bool same = strcmp(trace.text, what) == 0;
+	pthread_mutex_unlock(&trace.lock);
+	return same;
+}
+
+static bool traces(const char *what)
+{
+	bool ok = test_wait_until(is_traced, (void *)(uintptr_t)what, SOON);
+
+	if (!ok)
+		printf("  trace is \"%s\", not \"%s\"\n", trace.text, what);
+	return ok;
+}
+
+enum { SPAWN, SPAWN_AND_FAIL, PARENT, CHILDREN, DISOWN, FAIL, WATCH, UNWATCH, TOLD, TELL_ME, KEYS, QUIT };
+
+static struct { pthread_mutex_t lock; noh_gone list[64]; uint32_t count; } told = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void add_child(void *user, const char *address)
+{
+	strcat(strcat(user, address), " ");
+}
+
+static int on_activate(noh_turn *t)
+{
+	mark('+', noh_address(t));
+	return NOH_OK;
+}
+
+static int on_deactivate(noh_turn *t)
+{
+	mark('-', noh_address(t));
+	return NOH_OK;
+}
+
+static int count_keys(noh_turn *t)
+{
+	const void *key = NULL, *value;
+	size_t key_len = 0, len;
+	uint64_t n = 0;
+
+	while (noh_kv_next(t, &key, &key_len, &value, &len) == NOH_OK)
+		n++;
+	return noh_reply(t, &n, 8);
+}
+
+static int on_message(noh_turn *t, const noh_msg *m)
+{
+	char address[256] = "", list[4096] = "";
+
+	if (m->len && m->len < sizeof address && m->kind != TOLD)
+		memcpy(address, m->body, m->len);
+	switch (m->kind) {
+	case SPAWN:
+		EXPECT_EQ(noh_kv_put(t, "mine", 4, "x", 1), NOH_OK);
+		return noh_spawn(t, address, NULL);
+	case SPAWN_AND_FAIL:
+		EXPECT_EQ(noh_spawn(t, address, NULL), NOH_OK);
+		return NOH_EINVAL;
+	case PARENT:
+		return noh_reply(t, noh_parent_address(t), strlen(noh_parent_address(t)) + 1);
+	case CHILDREN:
+		EXPECT_EQ(noh_children(t, add_child, list), NOH_OK);
+		return noh_reply(t, list, strlen(list) + 1);
+	case DISOWN:
+		return noh_disown(t, address);
+	case FAIL:
+		return fails_now() ? noh_fail(t, "told to") : NOH_OK;
+	case WATCH:
+		return noh_watch(t, address, TOLD);
+	case UNWATCH:
+		return noh_unwatch(t, address);
+	case TOLD:
+		EXPECT_EQ(m->len, sizeof(noh_gone));
+		pthread_mutex_lock(&told.lock);
+		if (told.count < 64)
+			memcpy(&told.list[told.count++], m->body, sizeof(noh_gone));
+		pthread_mutex_unlock(&told.lock);
+		return NOH_OK;
+	case KEYS:
+		EXPECT_EQ(noh_kv_put(t, "\0noh\0x", 6, "x", 1), NOH_EINVAL);
+		return count_keys(t);
+	case QUIT:
+		return noh_stop_self(t);
+	}
+	return NOH_OK;
+}
+
+#define ACTOR(n, p) { .name = (n), .state_size = 8, .full_mode = NOH_BLOCK, .idle_timeout_ms = NOH_NEVER, \
+	.on_activate = on_activate, .on_message = on_message, .on_deactivate = on_deactivate, .supervision = (p) }
+
+static const noh_supervision quick = { .base_ms = 1, .cap_ms = 2000, .restarts = 100, .restart = NOH_TRANSIENT };
+static const noh_supervision fragile = { .base_ms = 1, .cap_ms = 2000, .restarts = 2, .restart = NOH_TRANSIENT, .retries = 100 };
+static const noh_supervision for_all = { .strategy = NOH_ONE_FOR_ALL, .base_ms = 1, .cap_ms = 2000, .restarts = 100 };
+static const noh_supervision for_rest = { .strategy = NOH_REST_FOR_ONE, .base_ms = 1, .cap_ms = 2000, .restarts = 100 };
+static const noh_supervision root_policy = { .base_ms = 1, .cap_ms = 2000, .restarts = 2, .then = NOH_THEN_QUARANTINE };
+static const noh_supervision hasty = { .base_ms = 1, .cap_ms = 20, .restarts = 100, .stop_ms = 50 };
+
+static const noh_type parent = ACTOR("p", &quick), child = ACTOR("c", &quick), all = ACTOR("p", &for_all),
+	rest = ACTOR("p", &for_rest), bare = ACTOR("p", NULL), weak = ACTOR("c", &fragile), top = ACTOR("top", &root_policy),
+	middle = ACTOR("p", &fragile), hurried = ACTOR("c", &hasty);
+
+static int ask_text(noh_box *box, const char *address, uint32_t kind, const char *body, char *answer, size_t room)
+{
+	answer[0] = 0;
+	return noh_call(box, address, kind, body, body ? strlen(body) : 0, SOON, answer, &room);
+}
+
+static int tell(noh_box *box, const char *address, uint32_t kind, const char *body)
+{
+	char nothing[8];
+
+	return ask_text(box, address, kind, body, nothing, sizeof nothing);
+}
+
+static bool has_parent(void *arg)
+{
+	struct kit_about *a = arg;
+
+	return vitals_of(a->box, a->name).parent[0] != 0;
+}
+
+static void family(noh_box *box, const char *who, unsigned children)
+{
+	char address[32];
+
+	for (unsigned i = 1; i <= children; i++) {
+		snprintf(address, sizeof address, "c:%u", i);
+		EXPECT_EQ(tell(box, who, SPAWN, address), NOH_OK);
+		EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, address, 0 }, SOON));
+	}
+}
+
+/* ── who belongs to whom ── */
+
+static void children_are_kept_in_the_order_spawned(void)
+{
+	char room[256], text[4096];
+	const char *dir = light_dir(room, sizeof room);
+	noh_box *box = open_logged(dir, 2, TYPES(&parent, &child));
+
+	set_failures(0, false);
+	family(box, "p:1", 3);
+	EXPECT_EQ(tell(box, "p:1", SPAWN, "c:2"), NOH_OK);               /* it keeps its place */
+	EXPECT_EQ(tell(box, "p:1", SPAWN_AND_FAIL, "c:9"), NOH_EINVAL);  /* retried, set aside: never a child */
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(ask_text(box, "p:1", CHILDREN, NULL, text, sizeof text), NOH_OK);
+		EXPECT(strcmp(text, "c:1 c:2 c:3 ") == 0);
+		EXPECT_EQ(ask_text(box, "c:2", PARENT, NULL, text, sizeof text), NOH_OK);
+		EXPECT(strcmp(text, "p:1") == 0);
+		EXPECT_EQ(vitals_of(box, "c:2").order, 2);
+		EXPECT_EQ(vitals_of(box, "p:1").children, 3);
+		EXPECT_EQ(get(box, "p:1", KEYS), 1);             /* its own */
+		end(box);
+		box = open_logged(dir, 2, TYPES(&parent, &child));
+	}
+	EXPECT_EQ(tell(box, "p:1", DISOWN, "c:2"), NOH_OK);
+	EXPECT_EQ(tell(box, "p:1", SPAWN, "c:4"), NOH_OK);
+	EXPECT_EQ(ask_text(box, "p:1", CHILDREN, NULL, text, sizeof text), NOH_OK);
+	EXPECT(strcmp(text, "c:1 c:3 c:4 ") == 0);
+	end(box);
+	remove_dir(dir);
+}
+
+static void an_actor_is_not_its_own_ancestor(void)
+{
+	noh_box *box = BOX(1, &bare, &child);
+
+	EXPECT_EQ(tell(box, "p:1", SPAWN, "p:1"), NOH_EINVAL);
+	EXPECT_EQ(tell(box, "p:1", SPAWN, "p/1"), NOH_EINVAL);
+	EXPECT_EQ(tell(box, "p:1", SPAWN, "p:2"), NOH_OK);
+	EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, "p:2", 0 }, SOON));
+	EXPECT_EQ(tell(box, "p:2", SPAWN, "p:1"), NOH_EINVAL);
+	end(box);
+}
+
+static int draw(void *user, const noh_tree_node *n)
+{
+	sprintf((char *)user + strlen(user), "%*s%s%s\n", (int)n->depth * 2, "", n->address, n->last ? "." : "");
+	return 0;
+}
+
+static void the_tree_is_told_depth_first(void)
+{
+	char text[4096] = "";
+	noh_box *box = BOX(2, &bare, &child);
+
+	EXPECT_EQ(tell(box, "p:1", SPAWN, "p:2"), NOH_OK);
+	EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, "p:2", 0 }, SOON));
+	family(box, "p:2", 3);
+	EXPECT_EQ(tell(box, "p:1", SPAWN, "c:4"), NOH_OK);
+	EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, "c:4", 0 }, SOON));
+	EXPECT_EQ(noh_tree(box, NULL, draw, text), NOH_OK);
+	EXPECT(strcmp(text, "p:1.\n  p:2\n    c:1\n    c:2\n    c:3.\n  c:4.\n") == 0);
+	text[0] = 0;
+	EXPECT_EQ(noh_tree(box, "p/2", draw, text), NOH_OK);
+	EXPECT(strcmp(text, "p:2.\n  c:1\n  c:2\n  c:3.\n") == 0);
+	EXPECT_EQ(noh_tree(box, "p:9", draw, text), NOH_ENOACTOR);
+	end(box);
+}
+
+/* ── several at once ── */
+
+static void one_for_one_restarts_only_the_one(void)
+{
+	noh_box *box = BOX(2, &parent, &child);
+
+	family(box, "p:1", 3);
+	forget();
+	set_failures(1, false);
+	EXPECT_EQ(call(box, "c:2", FAIL), NOH_OK);
+	EXPECT(traces("+c:2 "));
+	EXPECT_EQ(vitals_of(box, "c:1").restarts, 0);
+	end(box);
+}
+
+static void one_for_all_restarts_all_in_the_order_spawned(void)
+{
+	FOR_WORKERS(n) {
+		noh_box *box = BOX(n, &all, &child);
+
+		family(box, "p:1", 4);
+		forget();
+		set_failures(1, false);
+		EXPECT_EQ(call(box, "c:3", FAIL), NOH_OK);
+		EXPECT(traces("+c:1 +c:2 +c:3 +c:4 "));
+		EXPECT_EQ(vitals_of(box, "c:3").restarts, 1);
+		EXPECT_EQ(vitals_of(box, "c:1").restarts, 0);    /* it has not failed */
+		EXPECT(gets(box, "c:4", NOH_HEALTHY));
+		EXPECT_EQ(call(box, "c:1", CHILDREN), NOH_OK);
+		end(box);
+	}
+}
+
+static void rest_for_one_restarts_those_spawned_after_it(void)
+{
+	FOR_WORKERS(n) {
+		noh_box *box = BOX(n, &rest, &child);
+
+		family(box, "p:1", 4);
+		forget();
+		set_failures(1, false);
+		EXPECT_EQ(call(box, "c:2", FAIL), NOH_OK);
+		EXPECT(traces("+c:2 +c:3 +c:4 "));
+		EXPECT(gets(box, "c:4", NOH_HEALTHY));
+		end(box);
+	}
+}
+
+/* ── upwards ── */
+
+static void repeated_failure_goes_up_the_tree(void)
+{
+	noh_box *box = BOX(2, &top, &middle, &weak);
+
+	EXPECT_EQ(tell(box, "top:1", SPAWN, "p:1"), NOH_OK);
+	EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, "p:1", 0 }, SOON));
+	family(box, "p:1", 2);
+	forget();
+	set_failures(3, false);                  /* two restarts are allowed: the third is the parent's */
+	EXPECT_EQ(call(box, "c:1", FAIL), NOH_OK);
+	EXPECT(traces("+c:1 +c:1 +p:1 +c:1 +c:2 "));
+	EXPECT_EQ(vitals_of(box, "p:1").restarts, 1);
+	EXPECT(strcmp(vitals_of(box, "p:1").reason, "its child c:1 failed too often") == 0);
+	EXPECT_EQ(vitals_of(box, "top:1").restarts, 0);
+	set_failures(1000000, false);            /* now for good: the parent is given up by its own supervisor */
+	EXPECT_EQ(noh_send(box, "c:1", FAIL, NULL, 0), NOH_OK);
+	EXPECT(gets(box, "p:1", NOH_QUARANTINED));
+	EXPECT_EQ(vitals_of(box, "top:1").health, NOH_HEALTHY);
+	set_failures(0, false);
+	EXPECT_EQ(noh_resume(box, "p:1", SOON), NOH_OK);
+	EXPECT_EQ(call(box, "p:1", CHILDREN), NOH_OK);
+	end(box);
+}
+
+/* ── stopping ── */
+
+static void a_tree_stops_from_its_leaves_the_last_spawned_first(void)
+{
+	FOR_WORKERS(n) {
+		noh_box *box = BOX(n, &bare, &child);
+
+		EXPECT_EQ(tell(box, "p:1", SPAWN, "p:2"), NOH_OK);
+		EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, "p:2", 0 }, SOON));
+		family(box, "p:2", 2);
+		EXPECT_EQ(tell(box, "p:1", SPAWN, "c:4"), NOH_OK);
+		EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, "c:4", 0 }, SOON));
+		forget();
+		EXPECT_EQ(noh_stop_tree(box, "p:2", SOON), NOH_OK);
+		EXPECT(traces("-c:2 -c:1 -p:2 "));
+		forget();
+		EXPECT_EQ(noh_stop_tree(box, "p:1", SOON), NOH_OK);
+		EXPECT(traces("-c:4 -p:1 "));
+		EXPECT_EQ(noh_stop_tree(box, "p:1", SOON), NOH_OK);      /* nobody is there */
+		end(box);
+	}
+}
+
+static void the_box_stops_its_trees_in_order(void)
+{
+	noh_box *box = BOX(2, &bare, &child);
+
+	family(box, "p:1", 3);
+	forget();
+	EXPECT_EQ(noh_stop(box, SOON), NOH_OK);
+	EXPECT(is_traced((void *)(uintptr_t)"-c:3 -c:2 -c:1 -p:1 "));
+	noh_close(box);
+}
+
+static void who_does_not_stop_in_time_is_stopped_by_force(void)
+{
+	noh_box *box = BOX(2, &bare, &hurried);
+
+	family(box, "p:1", 1);
+	set_failures(1000000, false);
+	EXPECT_EQ(noh_send(box, "c:1", FAIL, NULL, 0), NOH_OK);  /* it is down again and again, and never done */
+	EXPECT_EQ(noh_stop_tree(box, "p:1", SOON), NOH_OK);
+	EXPECT_EQ(status_of(box, "c:1").life, NOH_NOT_ACTIVE);
+	EXPECT_EQ(status_of(box, "p:1").life, NOH_NOT_ACTIVE);
+	set_failures(0, false);
+	end(box);
+}
+
+/* ── watching ── */
+
+static bool is_told(void *n)
+{
+	pthread_mutex_lock(&told.lock);
+	bool yes = told.count >= *(uint32_t *)n;
+	pthread_mutex_unlock(&told.lock);
+	return yes;
+}
+
+static bool gets_told(uint32_t n)
+{
+	return test_wait_until(is_told, &n, SOON);
+}
+
+static void a_watcher_is_told_of_failures_and_of_the_end(void)
+{
+	noh_box *box = BOX(2, &bare, &child);
+
+	told.count = 0;
+	EXPECT_EQ(tell(box, "p:1", WATCH, "p:1"), NOH_EINVAL);
+	EXPECT_EQ(tell(box, "p:1", WATCH, "c:1"), NOH_OK);
+	set_failures(1, false);
+	EXPECT_EQ(call(box, "c:1", FAIL), NOH_OK);
+	EXPECT(gets_told(1));
+	EXPECT_EQ(told.list[0].status, NOH_EFAILED);
+	EXPECT_EQ(told.list[0].health, NOH_DOWN);
+	EXPECT_EQ(told.list[0].stopped, 0);
+	EXPECT(strcmp(told.list[0].address, "c:1") == 0);
+	EXPECT(strcmp(told.list[0].reason, "told to") == 0);
+	EXPECT_EQ(noh_send(box, "c:1", QUIT, NULL, 0), NOH_OK);
+	EXPECT(gets_told(2));
+	EXPECT_EQ(told.list[1].status, NOH_OK);
+	EXPECT_EQ(told.list[1].stopped, 1);
+	EXPECT(goes_to_storage(box, "c:1"));
+	EXPECT_EQ(call(box, "c:1", CHILDREN), NOH_OK);           /* a new life is watched as well */
+	EXPECT_EQ(noh_deactivate(box, "c:1", false, SOON), NOH_OK);
+	EXPECT(gets_told(3));
+	EXPECT_EQ(tell(box, "p:1", UNWATCH, "c:1"), NOH_OK);
+	EXPECT_EQ(call(box, "c:1", CHILDREN), NOH_OK);
+	EXPECT_EQ(noh_deactivate(box, "c:1", false, SOON), NOH_OK);
+	EXPECT_EQ(call(box, "p:1", CHILDREN), NOH_OK);
+	EXPECT_EQ(told.count, 3);
+	end(box);
+}
+
+static void who_is_down_already_is_told_of_at_once(void)
+{
+	static const noh_supervision slow = { .base_ms = 60000, .cap_ms = 60000, .restarts = 100 };
+	static const noh_type sleepy = ACTOR("c", &slow);
+	noh_box *box = BOX(2, &bare, &sleepy);
+
+	told.count = 0;
+	set_failures(1, false);
+	EXPECT_EQ(noh_send(box, "c:1", FAIL, NULL, 0), NOH_OK);
+	EXPECT(gets(box, "c:1", NOH_DOWN));
+	EXPECT_EQ(tell(box, "p:1", WATCH, "c:1"), NOH_OK);
+	EXPECT(gets_told(1));
+	EXPECT_EQ(told.list[0].health, NOH_DOWN);
+	end(box);
+}
+
+TEST_MAIN(
+	TEST(children_are_kept_in_the_order_spawned, "SUP-10 SUP-18 LC-22"),
+	TEST(an_actor_is_not_its_own_ancestor),
+	TEST(the_tree_is_told_depth_first, "SUP-11 SUP-12"),
+	TEST(one_for_one_restarts_only_the_one, "SUP-02"),
+	TEST(one_for_all_restarts_all_in_the_order_spawned),
+	TEST(rest_for_one_restarts_those_spawned_after_it),
+	TEST(repeated_failure_goes_up_the_tree, "SUP-03"),
+	TEST(a_tree_stops_from_its_leaves_the_last_spawned_first),
+	TEST(the_box_stops_its_trees_in_order),
+	TEST(who_does_not_stop_in_time_is_stopped_by_force),
+	TEST(a_watcher_is_told_of_failures_and_of_the_end),
+	TEST(who_is_down_already_is_told_of_at_once))
