@@ -31,6 +31,12 @@ static unsigned actor_at(const char *address)
 	sim_violation("an event is told of %s, who is nobody", address);
 }
 
+static void forget(uint32_t *last)
+{
+	for (unsigned a = 0; a < ACTORS; a++)
+		last[a] = EVENT_UNKNOWN;
+}
+
 static int follow(void *user, const noh_event *e)
 {
 	struct follow *f = user;
@@ -39,6 +45,11 @@ static int follow(void *user, const noh_event *e)
 	seen->events++;
 	if (f->seq && e->seq != f->seq + 1)
 		sim_violation("event %" PRIu64 " comes after event %" PRIu64, e->seq, f->seq);
+	if (!f->seq && e->seq > 1) {             /* who begins with the oldest does not know what was before it */
+		if (!sim->plan.events_bytes)
+			sim_violation("the oldest event is %" PRIu64 ", and none should have gone", e->seq);
+		forget(f->last);
+	}
 	f->seq = e->seq;
 	if (e->by_box)
 		return 0;
@@ -55,12 +66,6 @@ static int follow(void *user, const noh_event *e)
 	if (f->live)
 		model_told(v, "an event");
 	return 0;
-}
-
-static void forget(uint32_t *last)
-{
-	for (unsigned a = 0; a < ACTORS; a++)
-		last[a] = EVENT_UNKNOWN;
 }
 
 static void read_all(noh_box *box, uint64_t *cursor, struct follow *f, uint32_t calls)
