@@ -97,6 +97,15 @@ static bool number(const char *text, int64_t most, int64_t *n)
 	return *text != 0;
 }
 
+/* A JSON string as it stands: what json_next_char walks over was checked before, and this is not. */
+static bool plain(const char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')
+			return false;
+	return true;
+}
+
 static bool instant(const char *text, int64_t *ms)
 {
 	char quoted[72];
@@ -104,7 +113,7 @@ static bool instant(const char *text, int64_t *ms)
 
 	if (number(text, INT64_MAX, ms))
 		return true;
-	return len < (int)sizeof quoted && !strpbrk(text, "\"\\") && noh_json_time((noh_json){ quoted, (size_t)len }, ms) && *ms >= 0;
+	return len < (int)sizeof quoted && plain(text) && noh_json_time((noh_json){ quoted, (size_t)len }, ms) && *ms >= 0;
 }
 
 static int take(const noh_json_field *f, struct query_got *got)

@@ -291,10 +291,9 @@ void supervise_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 void supervise_stopped(struct worker *w, struct cell *c, enum gone why)
 {
 	struct type *t = cell_type(w->fixed.sched, c);
-	struct vitals *v = vitals_if(c);
 
 	if (why == GONE_SELF && t->supervised && t->sup.restart == NOH_PERMANENT && !load_relaxed(&w->fixed.sched->stopping))
 		try_later(w, c, t->sup.base_ms);
-	if (v && (why == GONE_ASKED || why == GONE_FORCED || why == GONE_SELF || why == GONE_ERASED))
-		watch_tell(w, v, NOH_OK, true);
+	if (vitals_if(c) && (why == GONE_ASKED || why == GONE_FORCED || why == GONE_SELF || why == GONE_ERASED))
+		watch_tell_left(w, c);
 }

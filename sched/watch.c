@@ -183,18 +183,25 @@ static bool is_there(struct port *p, const char *address, size_t len)
 	return c && cell_life(c) != NOH_NOT_ACTIVE;
 }
 
-/* The list is copied: a stripe is not held while mailboxes are written to. */
-void watch_tell(struct worker *w, struct vitals *v, int status, bool stopped)
+struct watched { const char *address; size_t len; uint64_t hash; };
+
+static struct vitals *hold(struct sched *s, const struct watched *who)
+{
+	return vitals_hold(s, who->address, who->len, who->hash, 0, false);
+}
+
+/* The list is copied: a stripe is not held while mailboxes are written to. Afterwards the entry may be another one. */
+static void tell_all(struct worker *w, const struct watched *who, int status, bool stopped)
 {
 	struct sched *s = w->fixed.sched;
 	struct port *p = &w->mine.port;
+	struct vitals *v = hold(s, who);
 	struct watcher *copy = NULL;
 	noh_gone g;
 
 	if (!v)
 		return;
 	g = gone_of(v, status, stopped);
-	vitals_lock(s, v);
 	for (struct watcher *o = v->watchers; o; o = o->next) {
 		struct watcher *k = mem_alloc(sizeof *k + o->len + 1);
 
@@ -211,11 +218,24 @@ void watch_tell(struct worker *w, struct vitals *v, int status, bool stopped)
 		copy = o->next;
 		if (is_there(p, o->address, o->len)) {
 			tell_one(p, o->address, o->len, o->kind, &g);
-		} else {
-			vitals_lock(s, v);
+		} else if ((v = hold(s, who))) {
 			remove_watcher(v, o->address, o->len);
 			vitals_unlock(s, v);
 		}
 		mem_free(o, sizeof *o + o->len + 1);
 	}
+}
+
+void watch_tell(struct worker *w, const struct vitals *v, int status, bool stopped)
+{
+	if (v)
+		tell_all(w, &(struct watched){ v->address, v->address_len, v->hash }, status, stopped);
+}
+
+void watch_tell_left(struct worker *w, struct cell *c)
+{
+	char address[ADDRESS_MAX + 1];
+	size_t len = cell_address(w->fixed.sched, c, address);
+
+	tell_all(w, &(struct watched){ address, len, load_relaxed(&load_relaxed(&c->body)->hash) }, NOH_OK, true);
 }

@@ -15,6 +15,8 @@
 void watch_commit(struct worker *w);
 
 /* To all that watch it. status: of its failure, or NOH_OK. */
-void watch_tell(struct worker *w, struct vitals *v, int status, bool stopped);
+void watch_tell(struct worker *w, const struct vitals *v, int status, bool stopped);
+/* To all that watched one that has left the directory: whoever has its address now may have taken its vitals along. */
+void watch_tell_left(struct worker *w, struct cell *c);
 
 #endif
