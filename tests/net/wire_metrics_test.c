@@ -163,7 +163,7 @@ static void info_tells_the_same(void)
 	(void)say(fd, "INFO types noh\r\nQUIT\r\n");
 	hear(fd, text, sizeof text - 1);
 	EXPECT(strstr(text, "\ntype_counter:active=1,stored=1,accepted=3,processed=3,failed=0,refused=0,dropped=0,coalesced=0,"
-			    "waiting=0,restarts=0,quarantined=0,replays=1\r\n") != NULL);
+			    "waiting=0,restarts=0,quarantined=0,replays=1,refused_rate=0,rests=0,resting=0,waiting_turn=0\r\n") != NULL);
 	EXPECT(strstr(text, "\nstore_bytes:") != NULL && strstr(text, "\ndurable_lag_us:0\r\n") != NULL);
 	(void)close(fd);
 	wire_end(&w);
