@@ -38,11 +38,13 @@ blk=$(realpath "$blk") work=$(realpath "$work")
 tmp=$(mktemp -d "$base/noh-blk-XXXXXX") || exit 1
 mkdir "$tmp/fuse" "$tmp/mnt"
 daemon='' loop=''
+# Not mountpoint(1): it asks the file system, and one that has met an error says EIO.
+mounted() { grep -q " $1 " /proc/self/mounts; }
 tidy() {   # only what this run mounted
-	mountpoint -q "$tmp/mnt" && umount "$tmp/mnt"
+	mounted "$tmp/mnt" && umount "$tmp/mnt"
 	[ "$loop" ] && losetup -d "$loop" 2>/dev/null
 	loop=
-	mountpoint -q "$tmp/fuse" && fusermount3 -u "$tmp/fuse" 2>/dev/null
+	mounted "$tmp/fuse" && fusermount3 -u "$tmp/fuse" 2>/dev/null
 	[ "$daemon" ] && wait "$daemon" 2>/dev/null
 	daemon=
 }
