@@ -53,6 +53,14 @@ void durable_remove(const char *dir)
 	}
 }
 
+void durable_done(struct bench_run *r, const char *dir)
+{
+	if (r->smoke)
+		r->rubbish = strdup(dir);
+	else
+		durable_remove(dir);
+}
+
 void durable_open(struct bench_run *r, const char *dir, noh_type type)
 {
 	noh_options o = { .workers = r->workers, .dir = dir };
@@ -145,10 +153,7 @@ void bench_durable_counters(struct bench_run *r)
 		 100 * disk / none, none * 1e-6,
 		 (double)(after.journal_frames - before.journal_frames) / r->out.seconds,
 		 (double)(after.journal_bytes - before.journal_bytes) / r->out.seconds * 1e-6);
-	if (!r->smoke)
-		durable_remove(dir);
-	else
-		r->rubbish = strdup(dir);
+	durable_done(r, dir);
 }
 
 /* ── one call at a time ── */
@@ -218,8 +223,5 @@ void bench_durable_latency(struct bench_run *r)
 		 (double)r->out.p50_ns / (double)hist_at(&bare, 0.5));
 	close(fd);
 	free(block);
-	if (!r->smoke)
-		durable_remove(dir);
-	else
-		r->rubbish = strdup(dir);
+	durable_done(r, dir);
 }

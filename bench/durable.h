@@ -9,6 +9,7 @@
 
 const char *durable_dir(struct bench_run *r, char *room, size_t size);    /* a new, empty one */
 void durable_remove(const char *dir);
+void durable_done(struct bench_run *r, const char *dir);                  /* removed, at once or at the end of a smoke run */
 noh_type durable_counter(void);
 void durable_open(struct bench_run *r, const char *dir, noh_type type);   /* r->box; NULL: in memory */
 

@@ -97,10 +97,7 @@ void bench_durable_start(struct bench_run *r)
 	snprintf(r->out.note, sizeof r->out.note, "clean %.0f ms; after kill -9 %.0f ms (%.0f MB: %.0f MB/s)",
 		 clean * 1e3, killed * 1e3, (double)*unfolded * 1e-6,
 		 (double)*unfolded * 1e-6 / (killed > clean ? killed - clean : 1e-3));
-	if (!r->smoke)
-		durable_remove(dir);
-	else
-		r->rubbish = strdup(dir);
+	durable_done(r, dir);
 }
 
 void bench_durable_activate(struct bench_run *r)
@@ -117,8 +114,5 @@ void bench_durable_activate(struct bench_run *r)
 	bench_end(r, r->n);
 	bench_must(r, noh_get_stats(r->box, &after), "reading the counters");
 	bench_same(r, "activations", (int64_t)(after.activations - before.activations), (int64_t)r->n - 1);
-	if (!r->smoke)
-		durable_remove(dir);
-	else
-		r->rubbish = strdup(dir);
+	durable_done(r, dir);
 }

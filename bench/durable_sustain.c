@@ -119,8 +119,5 @@ void bench_durable_sustain(struct bench_run *r)
 			 (double)hist_at(&run.quiet, 0.99) * 1e-6);
 	snprintf(r->out.note, sizeof r->out.note, "sustains %.0f k/s; at 0.8 of that journal <= %.0f MB, memory %+.0f MB, %s",
 		 most * 1e-3, (double)run.journal * 1e-6, ((double)cli_rss_anon() - (double)memory) * 1e-6, apart);
-	if (!r->smoke)
-		durable_remove(dir);
-	else
-		r->rubbish = strdup(dir);
+	durable_done(r, dir);
 }

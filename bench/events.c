@@ -115,8 +115,5 @@ void bench_events(struct bench_run *r)
 	snprintf(r->out.note, sizeof r->out.note, "%.2f M/s without events; %.0f frames/s, %.0f MB/s", plain * 1e-6,
 		 (double)(after.journal_frames - before.journal_frames) / r->out.seconds,
 		 (double)(after.journal_bytes - before.journal_bytes) / r->out.seconds * 1e-6);
-	if (!r->smoke)
-		durable_remove(dir);
-	else
-		r->rubbish = strdup(dir);
+	durable_done(r, dir);
 }

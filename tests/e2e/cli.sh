@@ -8,20 +8,6 @@ unset ${!NOH_*} ${!ACTOR_*} NO_COLOR
 . tests/e2e/server.sh
 cd "$tmp" || exit 1
 http=
-# Runs noh; expects an exit code, and a pattern in what it says (stdout and stderr).
-expect() {   # code, pattern, words...
-	local code=$1 pattern=$2 got rc
-	shift 2
-	got=$(timeout 60 "$noh" "$@" 2>&1 < /dev/null)
-	rc=$?
-	if [ $rc -ne "$code" ]; then
-		fail "noh $*: exit $rc, not $code" "$got"
-	elif ! grep -qE -- "$pattern" <<< "$got"; then
-		fail "noh $*: does not say \"$pattern\"" "$got"
-	else
-		ok
-	fi
-}
 # The n-th example of a verb's help that has this word, without what explains it.
 example() {   # verb, word
 	"$noh" "$1" --help | sed -n '/^Examples$/,/^$/p' | grep -F -- "$2" | head -n 1 | sed 's/^ *noh //; s/     .*//'

@@ -26,19 +26,6 @@ start_flaky() {
 	finish
 }
 tell() { timeout 30 "$noh" invoke "$@" > "$tmp/out" 2>&1; }   # address, kind, message
-expect() {   # code, pattern, words...
-	local code=$1 pattern=$2 got rc
-	shift 2
-	got=$(timeout 60 "$noh" "$@" 2>&1 < /dev/null)
-	rc=$?
-	if [ $rc -ne "$code" ]; then
-		fail "noh $*: exit $rc, not $code" "$got"
-	elif ! grep -qE -- "$pattern" <<< "$got"; then
-		fail "noh $*: does not say \"$pattern\"" "$got"
-	else
-		ok
-	fi
-}
 comes() {   # what, pattern, file: within twenty seconds
 	local i
 	for i in $(seq 400); do

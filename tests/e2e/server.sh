@@ -31,6 +31,20 @@ like() {   # what it shows, pattern, command...
 	got=$(timeout 60 "$@" 2>&1)
 	if grep -qE -- "$pattern" <<< "$got"; then ok; else fail "$what" "expected: $pattern" "got: $got"; fi
 }
+# Runs noh; expects an exit code, and a pattern in what it says (stdout and stderr).
+expect() {   # code, pattern, words...
+	local code=$1 pattern=$2 got rc
+	shift 2
+	got=$(timeout 60 "$noh" "$@" 2>&1 < /dev/null)
+	rc=$?
+	if [ $rc -ne "$code" ]; then
+		fail "noh $*: exit $rc, not $code" "$got"
+	elif ! grep -qE -- "$pattern" <<< "$got"; then
+		fail "noh $*: does not say \"$pattern\"" "$got"
+	else
+		ok
+	fi
+}
 free_port() {   # one that nobody listens on; below those the kernel gives to clients
 	local p
 	while :; do

@@ -33,24 +33,7 @@ static const noh_type other_type = { .name = "other", .on_message = tell_message
 
 static void open_box(struct rest *r, noh_options o, noh_listen_options l)
 {
-	int rc = NOH_ESYSTEM;
-
-	r->wire.dir[0] = 0;
-	wire_socket_path(r->wire.path);
-	l.unix_path = r->wire.path;
-	o.log = kit_log;
-	o.unpinned = true;
-	o.max_actors = 10000;
-	if (o.dir)
-		o.dir = fresh_dir(r->wire.dir, sizeof r->wire.dir);
-	r->wire.box = kit_open(&o, TYPES(&teller_type, &other_type));
-	r->wire.local = false;
-	for (int tries = 0; tries < 5 && rc == NOH_ESYSTEM; tries++) {
-		r->http = l.http_port = free_port();
-		rc = wire_listen(&r->wire, l);
-	}
-	if (!EXPECT_EQ(rc, NOH_OK) || !EXPECT_EQ(noh_start(r->wire.box), NOH_OK))
-		printf("  %s\n", noh_why());
+	rest_open_types(r, o, l, TYPES(&teller_type, &other_type));
 }
 #define FEEDS(r, ...) open_box((r), (noh_options){ .workers = 2 }, (noh_listen_options){ __VA_ARGS__ })
 

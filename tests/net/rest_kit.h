@@ -93,7 +93,8 @@ struct rest {
 	int         http;          /* port */
 };
 
-static inline void rest_open(struct rest *r, noh_options o, noh_listen_options l)
+/* A box of these types that listens on HTTP, at a port that nobody else has. */
+static inline void rest_open_types(struct rest *r, noh_options o, noh_listen_options l, const noh_type *const *types)
 {
 	int rc = NOH_ESYSTEM;
 
@@ -107,8 +108,7 @@ static inline void rest_open(struct rest *r, noh_options o, noh_listen_options l
 	o.max_actors = 100000;
 	if (o.dir)
 		o.dir = fresh_dir(r->wire.dir, sizeof r->wire.dir);
-	r->wire.box = kit_open(&o, TYPES(noh_counter_type(), noh_inventory_type(), &later_type, &jam_type, &queue_type, &echo_type,
-					 &plain_type, &wide_type, &oldest_type, &kept_type, &gated_type, rest_also));
+	r->wire.box = kit_open(&o, types);
 	r->wire.local = false;
 	for (int tries = 0; tries < 5 && rc == NOH_ESYSTEM; tries++) {
 		r->http = l.http_port = free_port();
@@ -116,6 +116,12 @@ static inline void rest_open(struct rest *r, noh_options o, noh_listen_options l
 	}
 	if (!EXPECT_EQ(rc, NOH_OK) || !EXPECT_EQ(noh_start(r->wire.box), NOH_OK))
 		printf("  %s\n", noh_why());
+}
+
+static inline void rest_open(struct rest *r, noh_options o, noh_listen_options l)
+{
+	rest_open_types(r, o, l, TYPES(noh_counter_type(), noh_inventory_type(), &later_type, &jam_type, &queue_type, &echo_type,
+				       &plain_type, &wide_type, &oldest_type, &kept_type, &gated_type, rest_also));
 }
 #define REST(r, ...) rest_open((r), (noh_options){ .workers = 1 }, (noh_listen_options){ __VA_ARGS__ })
 #define REST_ON_DISK(r, ...) rest_open((r), (noh_options){ .workers = 2, .dir = "" }, (noh_listen_options){ __VA_ARGS__ })
