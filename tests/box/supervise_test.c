@@ -16,13 +16,14 @@ static const noh_supervision at_once = { QUICK, .restarts = 100, .retries = NOH_
 static const noh_supervision hasty = { QUICK, .restarts = 100, .turn_deadline_ms = 20 };
 static const noh_supervision temporary = { QUICK, .restart = NOH_TEMPORARY };
 static const noh_supervision transient = { QUICK, .restart = NOH_TRANSIENT };
+static const noh_supervision steep = { .base_ms = 1, .factor = 100, .cap_ms = 5000, .restarts = 100, .retries = 50 };
 static const noh_supervision slow = { .base_ms = 60000, .cap_ms = 60000, .restarts = 100 };
 
 static const noh_type plain = WORKER("w", NULL), patients = WORKER("w", &patient), strictly = WORKER("w", &strict),
 	breakers = WORKER("w", &breaker), jailed = WORKER("w", &jail), stopped = WORKER("w", &stopping),
 	awaiting = WORKER("w", &await), jailed_all = WORKER("w", &jail_all), gives_up = WORKER("w", &at_once),
 	hurried = WORKER("w", &hasty), temps = WORKER("w", &temporary), transients = WORKER("w", &transient),
-	slowly = WORKER("w", &slow);
+	slowly = WORKER("w", &slow), steeply = WORKER("w", &steep);
 
 /* ── restarts ── */
 
@@ -46,6 +47,41 @@ static void a_message_that_failed_comes_again_after_a_restart(void)
 		EXPECT_EQ(stats_of(box, "w").failed, 0);
 		end(box);
 	}
+}
+
+/* Up to 1 ms after the first failure, up to 100 ms after the second; after the third it would be 10 s, and is cut to 5. */
+static void a_back_off_grows_to_its_cap_and_is_drawn_from_all_of_it(void)
+{
+	enum { MANY = 200 };
+	noh_box *box = BOX(2, &steeply);
+	uint64_t sum = 0, most = 0;
+	unsigned quarter[4] = { 0 };
+	char address[16];
+
+	for (int i = 0; i < MANY; i++) {
+		snprintf(address, sizeof address, "w:%d", i);
+		EXPECT_EQ(noh_send(box, address, POISON, "abc", 3), NOH_OK);
+	}
+	for (int i = 0; i < MANY; i++) {
+		noh_vitals v;
+
+		snprintf(address, sizeof address, "w:%d", i);
+		do {
+			usleep(1000);
+			v = vitals_of(box, address);
+		} while (v.restarts < 2 || v.health != NOH_DOWN);
+		uint64_t wait = v.until_ms - v.failed_ms;
+
+		EXPECT(v.until_ms >= v.failed_ms && wait <= 5000);
+		if (wait <= 5000)
+			quarter[wait / 1251]++;
+		sum += wait;
+		most = wait > most ? wait : most;
+	}
+	for (int q = 0; q < 4; q++)
+		EXPECT(quarter[q] >= MANY / 10);         /* a quarter of them are to be expected */
+	EXPECT(most > 4000 && sum / MANY > 1500 && sum / MANY < 3500);
+	end(box);
 }
 
 static void without_supervision_a_failure_is_answered_and_nothing_else(void)
@@ -506,6 +542,7 @@ static void nonsense_is_refused(void)
 
 TEST_MAIN(
 	TEST(a_message_that_failed_comes_again_after_a_restart, "SUP-01 SUP-02"),
+	TEST(a_back_off_grows_to_its_cap_and_is_drawn_from_all_of_it, "SUP-08"),
 	TEST(without_supervision_a_failure_is_answered_and_nothing_else),
 	TEST(what_waits_survives_the_restart_in_order, "SUP-01"),
 	TEST(a_message_that_always_fails_is_set_aside_and_its_actor_goes_on),
@@ -519,7 +556,7 @@ TEST_MAIN(
 	TEST(too_many_failures_degrade_and_it_is_tried_again, "SUP-04"),
 	TEST(one_that_was_degraded_is_healthy_on_disk_when_it_is_again, "SUP-04"),
 	TEST(one_that_was_stopped_stays_so_until_it_is_resumed, "SUP-06 SUP-07"),
-	TEST(quarantine_lasts_across_a_restart_of_the_box, "SUP-17"),
+	TEST(quarantine_lasts_across_a_restart_of_the_box, "SUP-16 SUP-17"),
 	TEST(a_higher_revision_is_a_new_beginning, "SUP-07"),
 	TEST(a_type_can_be_quarantined_as_a_whole, "SUP-05"),
 	TEST(a_quarantined_type_stays_so_across_a_restart_of_the_box, "SUP-05"),
