@@ -20,7 +20,10 @@ unset SAN
 case ${CC##*/} in gcc|cc) out=out/plain ;; *) out=out/plain-${CC##*/} ;; esac
 jobs=$(nproc 2>/dev/null || echo 2)
 limit=${STAGE_SECONDS:-1200}
-[ "$mode" = stress ] && limit=${STAGE_SECONDS:-3600}
+if [ "$mode" = stress ]; then
+	limit=${STAGE_SECONDS:-3600}
+	export TEST_TIMEOUT=${TEST_TIMEOUT:-1200}   # a stress program is minutes long under ThreadSanitizer
+fi
 export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 ${TSAN_OPTIONS:-}"
 export UBSAN_OPTIONS="halt_on_error=1 print_stacktrace=1 ${UBSAN_OPTIONS:-}"
 export ASAN_OPTIONS="detect_stack_use_after_return=1 ${ASAN_OPTIONS:-}"
