@@ -107,6 +107,13 @@ static void forget(struct run *r, uint32_t i)
 	r->w->mine.turn.fx = r->fx;
 }
 
+static size_t copy_room(const struct type *t)
+{
+	size_t bytes = (size_t)t->state_words * 8;
+
+	return bytes > STATE_COPY_LEAST ? bytes : STATE_COPY_LEAST;
+}
+
 static bool begin(struct run *r)
 {
 	struct noh_turn *t = &r->w->mine.turn;
@@ -115,14 +122,14 @@ static bool begin(struct run *r)
 
 	r->bytes = count * sizeof *r->saved;
 	for (uint32_t i = 0; i < count; i++)
-		r->bytes += (size_t)r->s->parts[i].type->state_words * 8;
+		r->bytes += copy_room(r->s->parts[i].type);
 	r->saved = mem_zalloc(r->bytes);
 	if (!r->saved)
 		return false;
 	scratch = (uint8_t *)(r->saved + count);
 	for (uint32_t i = 0; i < count; i++) {
 		r->saved[i].scratch = scratch;
-		scratch += (size_t)r->s->parts[i].type->state_words * 8;
+		scratch += copy_room(r->s->parts[i].type);
 	}
 	r->fx = t->fx;
 	r->other_fx = t->other_fx;

@@ -54,7 +54,7 @@ void *noh_state(noh_turn *t)
 	if (!t->so_far.state) {
 		void *own = body_state(t->type, t->cell->body), *copy = t->scratch;
 
-		copy_words(copy, own, t->type->state_words);
+		copy_before(copy, own, t->type->state_words);
 		t->so_far.state = t->type->reads ? copy : own;
 	}
 	return t->so_far.state;
