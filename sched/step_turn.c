@@ -199,8 +199,11 @@ static int run_hook(struct run *r, uint32_t i)
 		return NOH_EPOISON;
 	begin_part(r, i);
 	poison_note(w, p->cell, &p->msg, 1);
+	supervise_hook_begins(w, p->type);
 	rc = p->type->single(t, &p->msg);
 	poison_done(w);
+	if (p->type->supervised)
+		rc = supervise_hook_ended(w, rc);
 	if (rc == NOH_REFUSED && (t->so_far.flags & TURN_REFUSED))
 		p->answer = t->refusal;
 	else if (t->so_far.flags & TURN_REFUSED)
