@@ -114,6 +114,8 @@ static int deliver_message(struct worker *w, const struct named *who, bool more,
 			return NOH_OK;
 		}
 		rc = api_push(p, c, gen, &e->msg);
+		if (rc != NOH_OK && __builtin_expect(limited, 0))
+			limit_unadmit(p, c, who->type);
 	} while (rc == NOH_EGONE);
 	return rc;
 }
