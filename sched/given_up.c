@@ -199,7 +199,8 @@ enum refused supervise_refuse(struct worker *w, struct cell *c, const struct msg
 		return REFUSED_DONE;
 	}
 	count_one(&p->types[load_relaxed(&c->type)].dropped_unwell, 1);
-	if (cell_type(w->fixed.sched, c)->durable && msg_envelope(&pub) && msg_envelope(&pub)->seq)
+	/* What was not even loaded has no place in the order of its records: its messages wait in storage. */
+	if (cell_type(w->fixed.sched, c)->durable && (c->flags & CELL_LOADED) && msg_envelope(&pub) && msg_envelope(&pub)->seq)
 		(void)durable_note(w, c, false, put_refused, &pub);
 	serve_tell_broken(w, c, m->reply);
 	msg_free_body(m);

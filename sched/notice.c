@@ -240,7 +240,7 @@ void notice_went(struct port *p, struct cell *c, enum gone why)
 	static const char *const reasons[GONE_REASONS] = {
 		[GONE_IDLE] = "it was idle", [GONE_MEMORY] = "memory was short", [GONE_ASKED] = "somebody asked for it",
 		[GONE_FORCED] = "it was forced to", [GONE_SELF] = "it stopped itself", [GONE_ERASED] = "it erased itself",
-		[GONE_STOP] = "the box stops" };
+		[GONE_STOP] = "the box stops", [GONE_FAILED] = "it was given up" };
 
 	notice(p, c, NOTICE_DEACTIVATED, "active", "not active", reasons[why], 0);
 }
