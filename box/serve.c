@@ -361,7 +361,7 @@ static uint64_t door_wall_ms(void *arg)
 {
 	noh_box *box = arg;
 
-	return box->sched.wall_offset_ms + clock_now_ns(&box->sched.clock) / 1000000u;
+	return sched_clock_wall_ms(&box->sched);
 }
 
 static void door_log(void *arg, int level, const char *line)

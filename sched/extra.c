@@ -217,7 +217,7 @@ static void tell_active(struct worker *w, struct cell *c, const struct sysmsg *n
 	bool told = n->token & TOKEN_OF_NET;
 
 	if (report.came)                 /* the moment itself, even where nobody keeps it */
-		report.since_ms = sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
+		report.since_ms = sched_wall_ms(w);
 	(void)pending_complete(&w->mine.port, n->token, NOH_OK, told ? &report : NULL, told ? sizeof report : 0);
 }
 

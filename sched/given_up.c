@@ -60,7 +60,7 @@ void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then)
 		   own->within_ms, then_names[then], v->reason ? v->reason : "");
 	if (v->down)
 		supervise_come_up(w, c, v);
-	supervise_set_health(w, v, health, health == NOH_DEGRADED ? supervise_wall_ms(w) + own->cap_ms : 0);
+	supervise_set_health(w, v, health, health == NOH_DEGRADED ? sched_wall_ms(w) + own->cap_ms : 0);
 	supervise_forgive(w, v, false);
 	set_flags(w, v, then == NOH_THEN_QUARANTINE_TYPE ? VITALS_WHOLE_TYPE : 0);
 	if (v->of.flags & VITALS_WHOLE_TYPE)
@@ -109,7 +109,7 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 /* Its time is over; or the clock was set back between two runs, and it would take longer than it may. */
 static bool may_try_again(struct worker *w, const struct vitals *v, const struct type *t)
 {
-	uint64_t now = supervise_wall_ms(w);
+	uint64_t now = sched_wall_ms(w);
 
 	return v->of.health == NOH_DEGRADED && (now >= v->of.until_ms || v->of.until_ms - now > t->sup.cap_ms);
 }

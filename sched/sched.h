@@ -27,6 +27,7 @@
 #include "sched/hands.h"
 #include "sched/limit.h"
 #include "sched/park.h"
+#include "sched/relay.h"
 #include "sched/runq.h"
 #include "sched/spread.h"
 #include "sched/wheel.h"
@@ -396,11 +397,9 @@ struct sched_events {
 	atomic_u32 detail;                             /* NOH_EVENTS_...                            */
 	alignas(CACHE_LINE) atomic_u64 told, lost;     /* by the box and by actors; for want of memory or room */
 	atomic_u64 order;                              /* drawn by whoever tells: after what caused it */
-	atomic_ptr pushed;                             /* newest first                              */
 	atomic_u64 bytes;                              /* of all that wait                          */
-	atomic_u32 held;                               /* by whoever passes them on                 */
-	atomic_u32 late;                               /* there are ...                             */
-	struct event_node *backlog, *backlog_last;     /* those the journal had no room for; guarded by held */
+	struct relay relay;                            /* what was pushed; who passes it on         */
+	struct event_node *backlog, *backlog_last;     /* those the journal had no room for: of whoever holds the relay */
 };
 
 /* The network, on the workers: box/ connects it. arg NULL: there is none. */
@@ -551,6 +550,14 @@ void sched_loop(struct worker *w);             /* until stopping is 3 */
 void sched_wake_all(struct sched *s);
 void sched_watch(struct sched *s);             /* the watchdog's loop */
 uint64_t sched_now_ms(struct worker *w);
+static inline uint64_t sched_wall_ms(struct worker *w)                   /* of the pass at hand */
+{
+	return sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
+}
+static inline uint64_t sched_clock_wall_ms(const struct sched *s)        /* now */
+{
+	return clock_now_ns(&s->clock) / 1000000u + s->wall_offset_ms;
+}
 
 /* serve.c */
 void sched_serve(struct worker *w, struct cell *c);          /* it is BUSY, and ours now   */

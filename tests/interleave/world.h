@@ -16,6 +16,7 @@
 #include "mailbox/mailbox.h"
 #include "persist/gather.h"
 #include "sched/park.h"
+#include "sched/relay.h"
 #include "sched/step_word.h"
 #ifndef __cplusplus
 #include "sched/hands.h"       /* its entries are read in place: not for Relacy's atomics */
@@ -56,6 +57,8 @@ struct world {
 	atomic_u64        durable;
 	atomic_u32        step;
 	PLAIN(uint32_t)   held;             /* by the step */
+	struct relay      relay;
+	PLAIN(uint32_t)   relay_waits, relay_went;  /* of whoever holds the relay */
 };
 extern struct world *w;
 
