@@ -13,6 +13,7 @@
 
 #define TRIES 20                 /* each a few milliseconds after the last */
 #define SURE 3
+#define LESS 4                   /* from this try on, only what is not in the image yet */
 
 /* Who holds the lock, if anybody does: the file says so as long as it is held. */
 static bool lock_held(const char *dir, long *pid)
@@ -230,6 +231,7 @@ int care_walk(struct care *c, struct care_walk *w, struct journal_end *end)
 	for (unsigned i = 0; i < TRIES; i++) {
 		bool running = care_is_running(c->dir.path);
 
+		w->all = w->all && i < LESS;
 		rc = walk_once(c, w, end);
 		if (rc == NOH_OK || rc == NOH_ENOMEM || !running)
 			return rc;
@@ -239,5 +241,6 @@ int care_walk(struct care *c, struct care_walk *w, struct journal_end *end)
 		snprintf(before, sizeof before, "%s", noh_why());
 		usleep(5000);
 	}
-	return rc;
+	return error_set(NOH_EINUSE, "%s: its box writes faster than its journal can be read here; look at a backup of it, or try again "
+			 "when it has less to do", c->dir.path);
 }

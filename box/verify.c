@@ -219,7 +219,7 @@ static int check_journal(struct verify *v)
 		     segment_name(damaged, "seg").text, DISK_BLOCK);
 	v->walk = (struct care_walk){ .all = true, .again = again, .each = check_record, .arg = v };
 	rc = care_walk(v->c, &v->walk, &end);
-	if (rc == NOH_ENOMEM)
+	if (rc == NOH_ENOMEM || rc == NOH_EINUSE)
 		return rc;
 	if (rc != NOH_OK)
 		find(v, "%s", noh_why());

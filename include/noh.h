@@ -1093,8 +1093,9 @@ NOH_API int noh_trace_list(noh_box *box, uint32_t limit, noh_trace_summary_fn *e
  * For whoever cares for the data: the verbs of the noh command are made of these. All of them block.
  * Those that take a directory open it themselves, in any thread, without a box; what only reads works
  * beside a running one. On the directory of a box of this very process they are NOH_EINUSE (for that
- * there is noh_backup). Results are NOH_OK, or what is said, or one of NOH_EINVAL, NOH_ESYSTEM,
- * NOH_EDISK, NOH_ENOSPC, NOH_ENOMEM, NOH_EVERSION, NOH_ECORRUPT with a sentence that names the file. */
+ * there is noh_backup), and so they are beside a box that writes faster than they can read. Results are NOH_OK, or what is
+ * said, or one of NOH_EINVAL, NOH_ESYSTEM, NOH_EDISK, NOH_ENOSPC, NOH_ENOMEM, NOH_EVERSION, NOH_ECORRUPT with a sentence
+ * that names the file. */
 
 /* How far it is; what: "journal", "image". Called now and then, by the calling thread. */
 typedef void noh_progress_fn(void *user, const char *what, uint64_t done, uint64_t all);

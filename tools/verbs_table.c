@@ -247,9 +247,9 @@ const struct verb verbs[] = {
 	  .examples = "  noh verify noh-data", .exits = "0 fine, 1 failure or findings, 2 wrong usage" },
 	{ .name = "check", .about = "which types and versions are stored; can they be opened?", .main = check_main,
 	  .words = "DIR [--json]", .options = OPTIONS(JSON),
-	  .text = "Which types and versions are stored, how many actors of each, and which migrations this\n"
-		  "program would need to open them. An embedder asks with his own types: noh_check in noh.h.",
-	  .examples = "  noh check noh-data", .exits = TEST_EXITS },
+	  .text = "Which types and versions are stored, how many actors of each, and whether the noh serve of this program\n"
+		  "can open them. An embedder asks with his own types: noh_check in noh.h.",
+	  .examples = "  noh check noh-data", .exits = "0 all of it can be opened, 1 some cannot, 2 wrong usage" },
 	{ .name = "backup", .about = "copy it while its box runs", .main = backup_main, .words = "DIR DEST",
 	  .text = "Copies a data directory to DEST, which must not exist, also while a box runs on it. The copy\n"
 		  "is one instant and contains every answer given before the command. It is written to\n"

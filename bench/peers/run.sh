@@ -154,15 +154,13 @@ size() {                             # variant benchmark
 }
 
 # The C++ and Rust programs get the allocator that suits them best: jemalloc for CAF, glibc's for
-# Tokio; with a million live actors under random access also 2 MiB pages, which noh uses as well
-# (they slow creation down); and a heap that grows in large steps while Tokio creates a million.
+# Tokio; with a million actors also 2 MiB pages, which noh uses as well.
 jemalloc=$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -1)
 allocator_of() {                     # variant benchmark  ->  appends to command[]
 	case $1/$2 in
 	caf*/random*)   command+=(LD_PRELOAD="$jemalloc" MALLOC_CONF=thp:always) ;;
 	caf*)           command+=(LD_PRELOAD="$jemalloc") ;;
-	tokio*/random*) command+=(GLIBC_TUNABLES=glibc.malloc.hugetlb=1) ;;
-	tokio*/*create) command+=(MALLOC_TOP_PAD_=67108864) ;;
+	tokio*/random*|tokio*/*create) command+=(GLIBC_TUNABLES=glibc.malloc.hugetlb=1) ;;
 	esac
 }
 
@@ -205,15 +203,10 @@ measure() {
 		-v s="$sys" 'BEGIN { o = b / t - u - s; printf "%.2f", (o > 0 && r > 0) ? o / (r * c) : 0 }')
 }
 
-# A virtual machine gives memory that was free for a few seconds back to its host, and the next touch of it costs
-# about ten times as much. Who makes a million actors would pay that or not by chance: so as much as the largest
-# peer takes is touched before each run, for all alike.
-bring_memory() {
-	local mib
-	mib=$(awk '/^MemAvailable/ { m = int($2 / 2048); print m < 3072 ? m : 3072 }' /proc/meminfo)
-	dd if=/dev/zero of=/dev/null bs="${mib}M" count=1 iflag=fullblock status=none
-}
 
+# A virtual machine gives memory that was free for a few seconds back to its host, and the next touch of it costs
+# about ten times as much. Who makes a million actors would pay that or not by chance: so each program makes them once
+# before, and that run does not count.
 one() {                              # variant benchmark threads
 	local n command=() line='' wall=0 other=0 try
 	if hopeless "$@"; then
@@ -223,7 +216,7 @@ one() {                              # variant benchmark threads
 	n=$(size "$1" "$2")
 	command_of "$1" "$2" "$3" "$n"
 	for try in 1 2; do
-		[ "$2" = fork-join-create ] && bring_memory
+		[ "$2" = fork-join-create ] && measure
 		measure
 		if [[ $line != "$1 $2 $3 "* ]]; then
 			if has "$own_rows" "$2" && grep -q 'no benchmark' $out/run.err; then

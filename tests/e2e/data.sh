@@ -68,7 +68,7 @@ expect 0 'pending message of kind 0' inspect "$dir" gold:stuck
 expect 3 'nothing is stored of gold:nobody' inspect "$dir" gold:nobody
 expect 0 '^gold:late$' inspect "$dir" --list
 expect 0 '^gold:entries$' inspect "$dir" --list --type gold --limit 1
-expect 0 '^gold +1 +676f6c64 +6 ' check "$dir"
+expect 1 '^gold +1 +676f6c64 +6 .* not a type of this program' check "$dir"
 is_json inspect "$dir" --json
 is_json inspect "$dir" gold:entries --json
 is_json inspect "$dir" --list --json

@@ -279,6 +279,7 @@ END
 	holds "what was answered is there" sh -c "redis-cli -s $tmp/s GET answered | grep -qE '^(7|8)$'"
 	kill -TERM $pid
 	ended 0 "after the disk"
+	expect 0 '^counter .* fits$' check d3
 fi
 
 printf '%d passed, %d failed\n' $passed $failed
