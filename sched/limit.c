@@ -6,6 +6,7 @@
  */
 #include "sched/limit.h"
 
+#include "core/plant.h"
 #include "core/spin.h"
 #include "sched/serve.h"
 #include "sched/step.h"
@@ -118,7 +119,8 @@ int limit_admit(struct port *p, struct cell *c, struct type *t)
 
 void limit_unadmit(struct port *p, struct cell *c, struct type *t)
 {
-	give(p, c, t, clock_now_ns(&p->sched->clock), 1);
+	if (!PLANT(PLANT_TOKEN_LOST))
+		give(p, c, t, clock_now_ns(&p->sched->clock), 1);
 }
 
 /* ── wait ── */
@@ -331,7 +333,7 @@ void limit_leave_place(struct port *p, struct type *t)
 	struct cell *c;
 
 	spin_lock(&t->limit.places.lock);
-	t->limit.places.taken--;
+	t->limit.places.taken -= !PLANT(PLANT_PLACE_KEPT);
 	c = hand_on(p->sched, t);
 	spin_unlock(&t->limit.places.lock);
 	if (c)
