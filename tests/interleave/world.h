@@ -14,6 +14,7 @@
 #include "core/slab.h"
 #include "mailbox/inbox.h"
 #include "mailbox/mailbox.h"
+#include "net/lease.h"
 #include "persist/gather.h"
 #include "sched/park.h"
 #include "sched/relay.h"
@@ -57,6 +58,8 @@ struct world {
 	atomic_u64        durable;
 	atomic_u32        step;
 	PLAIN(uint32_t)   held;             /* by the step */
+	atomic_u32        lease;
+	PLAIN(uint32_t)   sent;             /* of whoever has the lease */
 	struct relay      relay;
 	PLAIN(uint32_t)   relay_waits, relay_went;  /* of whoever holds the relay */
 };
