@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define FOREVER     INT64_MAX
-#define YEAR_MS     (INT64_C(365) * 24 * 3600 * 1000)     /* a schedule reaches a little further */
 #define TIMES       (NOH_COUNTER_IN | NOH_COUNTER_AT | NOH_COUNTER_KEEP | NOH_COUNTER_PERSIST)
 #define ADD_FLAGS   (NOH_COUNTER_IN | NOH_COUNTER_AT | NOH_COUNTER_PERSIST | NOH_COUNTER_IF_NO_TIME | \
 		     NOH_COUNTER_SATURATE)
@@ -53,7 +52,8 @@ static int wake_at(noh_turn *turn, int64_t until)
 {
 	int64_t left = until - (int64_t)noh_wall_ms(turn);
 
-	return noh_schedule_once(turn, NOH_COUNTER_EXPIRED, (uint64_t)(left < YEAR_MS ? left : YEAR_MS));
+	return noh_schedule_once(turn, NOH_COUNTER_EXPIRED,
+				 (uint64_t)(left < (int64_t)NOH_SCHEDULE_MAX_MS ? left : (int64_t)NOH_SCHEDULE_MAX_MS));
 }
 
 static int keep(noh_turn *turn, struct counter c)

@@ -5,7 +5,6 @@
 
 #define SLICE    128                                 /* holds ended or forgotten in one turn, at most */
 #define LATE_MS  10000
-#define YEAR_MS  (INT64_C(365) * 24 * 3600 * 1000)   /* a schedule reaches a little further */
 
 struct ended_entry { uint64_t hold; int64_t at; };
 
@@ -137,7 +136,8 @@ static int wake_at(noh_turn *turn, struct books *b, int64_t time, int64_t now)
 		time = b->wakes;
 	left = time > now ? time - now : 0;
 	b->wakes = now + left;
-	return noh_schedule_once(turn, NOH_INVENTORY_EXPIRE, (uint64_t)(left < YEAR_MS ? left : YEAR_MS));
+	return noh_schedule_once(turn, NOH_INVENTORY_EXPIRE,
+				 (uint64_t)(left < (int64_t)NOH_SCHEDULE_MAX_MS ? left : (int64_t)NOH_SCHEDULE_MAX_MS));
 }
 
 static int forget_oldest(noh_turn *turn, struct books *b)

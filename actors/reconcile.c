@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#define SETTLE_MS 120u                   /* a burst of 100 ms is one pass (MB-08) */
-#define YEAR_MS   (UINT64_C(365) * 24 * 3600 * 1000)
+#define SETTLE_MS    120u                /* a burst of 100 ms is one pass (MB-08) */
+#define DRAIN_MAX_MS (UINT64_C(365) * 24 * 3600 * 1000)
 
 struct finished { uint64_t number; int32_t status; uint32_t reserved; };         /* the body follows */
 
@@ -207,7 +207,7 @@ static int drain(noh_turn *turn, const noh_msg *msg)
 	if (msg->len < sizeof deadline)
 		return no(turn, "drain: the deadline, in milliseconds from now, 8 bytes, is needed");
 	memcpy(&deadline, msg->body, sizeof deadline);
-	if (deadline > YEAR_MS)
+	if (deadline > DRAIN_MAX_MS)
 		return no(turn, "drain: the deadline is at most 365 days away");
 	if (before->goal != NOH_GOAL_RUN)
 		return reply(turn, before, NOH_RECONCILE_STALE);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #define TICK_MS 30000u
-#define YEAR_MS (UINT64_C(365) * 24 * 3600 * 1000)
 
 const char *noh_phase_name(noh_phase phase)
 {
@@ -182,7 +181,7 @@ static int set_timer(noh_turn *turn, struct kit *k, uint64_t due)
 	k->wakes = due;
 	if (due == 0)
 		return noh_schedule_cancel(turn, NOH_RECONCILE_TICK);
-	return noh_schedule_once(turn, NOH_RECONCILE_TICK, left < YEAR_MS ? left : YEAR_MS);
+	return noh_schedule_once(turn, NOH_RECONCILE_TICK, left < NOH_SCHEDULE_MAX_MS ? left : NOH_SCHEDULE_MAX_MS);
 }
 
 int reconcile_close(noh_turn *turn, noh_reconcile *now)

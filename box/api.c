@@ -145,11 +145,19 @@ bool api_set_body(struct sched *s, struct msg *m, const struct outgoing *out)
 	return true;
 }
 
-int api_admit(struct port *p, struct cell *c)
+/* By its type's limits. */
+static int admit_and_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
 {
 	struct type *t = cell_type(p->sched, c);
+	bool limited = load_relaxed(&t->limits) & LIMIT_REFUSE;
+	int rc = limited ? limit_admit(p, c, t) : NOH_OK;
 
-	return load_relaxed(&t->limits) & LIMIT_REFUSE ? limit_admit(p, c, t) : NOH_OK;
+	if (rc != NOH_OK)
+		return rc;
+	rc = api_push(p, c, gen, m);
+	if (limited && rc != NOH_OK)
+		limit_unadmit(p, c, t);
+	return rc;
 }
 
 static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct outgoing *out)
@@ -161,9 +169,7 @@ static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct 
 		return rc;
 	if (!api_set_body(p->sched, &m, out))
 		return error_set(NOH_ENOMEM, "no memory for a message of %zu bytes", out->len);
-	rc = api_admit(p, c);
-	if (rc == NOH_OK)
-		rc = api_push(p, c, gen, &m);
+	rc = admit_and_push(p, c, gen, &m);
 	if (rc != NOH_OK)
 		msg_free_body(&m);
 	return rc;

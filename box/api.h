@@ -31,7 +31,6 @@ bool api_set_body(struct sched *s, struct msg *m, const struct outgoing *out);
 void api_set_trace(struct sched *s, struct msg *m, const struct outgoing *out);   /* trace.c: it has one */
 /* A question to the system lane of the actor of this address, which is made if need be. arg: by op. Blocks. */
 int api_ask_system(noh_box *box, const char *address, uint32_t op, uint32_t arg, uint64_t until);
-int api_admit(struct port *p, struct cell *c);         /* by its type's limits: NOH_OK, NOH_ERATE */
 int api_push(struct port *p, struct cell *c, uint32_t gen, const struct msg *m);
 int api_send(noh_box *box, const char *address, const struct outgoing *out);
 /* As noh_scan, noh_get_status and noh_list; *due: when all that is told is on disk. Who shows it to

@@ -366,7 +366,7 @@ static void arm_timers(noh_box *box)
 {
 	struct box_disk *d = &box->disk;
 	struct sched *s = &box->sched;
-	uint64_t now = clock_now_ns(&s->clock) / 1000000u + s->wall_offset_ms;
+	uint64_t now = sched_clock_wall_ms(s);
 
 	if (d->timers_to_ms > now + TIMERS_AHEAD_MS / 2)
 		return;

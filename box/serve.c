@@ -114,6 +114,8 @@ static int deliver_message(struct worker *w, const struct named *who, bool more,
 			return NOH_OK;
 		}
 		rc = api_push(p, c, gen, &e->msg);
+		if (rc != NOH_OK && __builtin_expect(limited, 0))
+			limit_unadmit(p, c, who->type);
 	} while (rc == NOH_EGONE);
 	return rc;
 }
@@ -359,7 +361,7 @@ static uint64_t door_wall_ms(void *arg)
 {
 	noh_box *box = arg;
 
-	return box->sched.wall_offset_ms + clock_now_ns(&box->sched.clock) / 1000000u;
+	return sched_clock_wall_ms(&box->sched);
 }
 
 static void door_log(void *arg, int level, const char *line)

@@ -174,6 +174,22 @@ static int make(struct sched *s, const noh_part *parts, size_t count, const noh_
 
 /* ── limits ── */
 
+#define HAS_RATE (LIMIT_WAIT | LIMIT_REFUSE)
+
+static void unadmit(struct port *p, struct step *x, uint32_t count)
+{
+	struct cell *c;
+	uint32_t gen;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct step_part *part = &x->parts[i];
+
+		if ((load_relaxed(&part->type->limits) & HAS_RATE) &&
+		    sched_resolve(p, part->address, part->address_len, &c, &gen) == NOH_OK)
+			limit_unadmit(p, c, part->type);
+	}
+}
+
 /* A step holds other actors while it waits, so it never waits for a token: all of its parts have one now, or none is taken. */
 static int admit(struct port *p, struct step *x)
 {
@@ -184,21 +200,14 @@ static int admit(struct port *p, struct step *x)
 	for (i = 0; i < x->count && rc == NOH_OK; i++) {
 		struct step_part *part = &x->parts[i];
 
-		if (!(load_relaxed(&part->type->limits) & (LIMIT_WAIT | LIMIT_REFUSE)))
+		if (!(load_relaxed(&part->type->limits) & HAS_RATE))
 			continue;
 		rc = sched_resolve(p, part->address, part->address_len, &c, &gen);
 		if (rc == NOH_OK)
 			rc = limit_admit(p, c, part->type);
 	}
-	if (rc == NOH_OK)
-		return rc;
-	for (i--; i-- > 0; ) {
-		struct step_part *part = &x->parts[i];
-
-		if ((load_relaxed(&part->type->limits) & (LIMIT_WAIT | LIMIT_REFUSE)) &&
-		    sched_resolve(p, part->address, part->address_len, &c, &gen) == NOH_OK)
-			limit_unadmit(p, c, part->type);
-	}
+	if (rc != NOH_OK)
+		unadmit(p, x, i - 1);
 	return rc;
 }
 
@@ -234,6 +243,8 @@ int api_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_c
 	rc = p ? admit(p, step) : NOH_ESTOPPED;
 	token = rc == NOH_OK ? pending_then(p, step_told, step) : 0;
 	if (!token) {
+		if (rc == NOH_OK)
+			unadmit(p, step, step->count);
 		if (p)
 			sched_port_done(p);
 		mem_free(step, step->bytes);

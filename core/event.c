@@ -1,5 +1,7 @@
 #include "core/event.h"
 
+#include "core/utf8.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -10,16 +12,11 @@ static const char *text(const char *t)
 	return t ? t : "";
 }
 
-/* Cut between characters, not inside one: a byte that continues one has 10 as its first bits. */
 static size_t reason_len(const noh_event *e)
 {
 	size_t n = strlen(text(e->reason));
 
-	if (n <= NOH_EVENT_REASON)
-		return n;
-	for (n = NOH_EVENT_REASON; n > NOH_EVENT_REASON - 4 && ((uint8_t)e->reason[n] & 0xc0) == 0x80; )
-		n--;
-	return n;
+	return n <= NOH_EVENT_REASON ? n : utf8_cut(e->reason, NOH_EVENT_REASON);
 }
 
 static struct part_event head_of(const noh_event *e)

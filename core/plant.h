@@ -35,6 +35,8 @@ enum plant {
 	PLANT_STOP_ORDER,            /* a tree stops from its root, in the order spawned             */
 	PLANT_LATE_LOST,             /* what a turn sent is given up if there is no memory to deliver it  */
 	PLANT_LATE_OVERTAKEN,        /* the sender goes on before that is delivered                   */
+	PLANT_TOKEN_LOST,            /* a send that fails after it was admitted keeps its token       */
+	PLANT_PLACE_KEPT,            /* who has been served keeps its place among its type's turns    */
 	PLANTS
 };
 

@@ -1,4 +1,4 @@
-/* core/utf8.h - the next character of a text in UTF-8, or that there is none.
+/* core/utf8.h - the next character of a text in UTF-8, or that there is none; and where a text may be cut.
  *
  * Owns     nothing.   Threads  any.
  */
@@ -34,6 +34,16 @@ static inline size_t utf8_next(const unsigned char *at, size_t left)
 	for (size_t i = 2; i < n; i++)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;
+	return n;
+}
+
+/* How many bytes of a text that is longer than `most` are to be kept, so that it is not cut inside a character. */
+static inline size_t utf8_cut(const char *text, size_t most)
+{
+	size_t n = most;
+
+	while (n > 0 && n + 4 > most && ((unsigned char)text[n] & 0xc0) == 0x80)      /* it goes on with one */
+		n--;
 	return n;
 }
 

@@ -932,9 +932,10 @@ NOH_API bool noh_in_step(noh_turn *turn);                /* this turn is part of
 NOH_API int noh_fail(noh_turn *turn, const char *format, ...) NOH_PRINTF(2, 3);
 
 /* Send this actor a message of kind (with NOH_MSG_TIMER, without body) once, or again and again.
- * One schedule per kind: a new one replaces the old. Never early; milliseconds; at most a year.
+ * One schedule per kind: a new one replaces the old. Never early; milliseconds; at most a year (NOH_SCHEDULE_MAX_MS).
  * A schedule keeps no actor in memory: it wakes the actor when due. Recurring ones that fall
  * behind skip the missed times. Cancelling what is not scheduled is NOH_OK. */
+#define NOH_SCHEDULE_MAX_MS (UINT64_C(366) * 24 * 3600 * 1000)
 NOH_API int noh_schedule_once(noh_turn *turn, uint32_t kind, uint64_t delay_ms);
 NOH_API int noh_schedule_every(noh_turn *turn, uint32_t kind, uint64_t interval_ms);
 NOH_API int noh_schedule_cancel(noh_turn *turn, uint32_t kind);

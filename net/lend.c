@@ -1,10 +1,4 @@
-/* net/lend.c - ordering.
- *
- *     worker   about to sleep: A  OURS -> FREE    awake: B  FREE -> OURS, waiting while it is LENT
- *     other    C  FREE -> LENT, sends             D  LENT -> FREE
- *
- * A -> C, D -> B, D -> C  hand on connections, lists and counters. With any of them relaxed the next one could see
- *         half of what the last one did.
+/* net/lend.c - sending to the connections of a worker that sleeps. Whose they are at the moment: lease.h.
  *
  * Order of messages: what was handed over to the worker before (its late list) goes first, so nothing is sent past
  * it; and a message that its worker took is in the output of a connection, which then is not quiet, or sent.
@@ -13,6 +7,8 @@
  */
 #include "net/lend.h"
 
+#include "net/lease.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -20,37 +16,18 @@
 #define SPINS 1024
 #define LEND_BYTES 16384               /* of a message: a longer one waits for its own worker */
 
-enum { OURS, FREE, LENT };
-
 void lend_open(struct net *n)
 {
-	store_release(&n->lease, FREE);                                     /* A */
+	lease_offer(&n->lease);
 }
 
 void lend_close(struct net *n)
 {
-	for (uint32_t tries = 1;; tries++) {
-		uint32_t free = FREE;
-
-		if (cas_acquire(&n->lease, &free, OURS))                    /* B */
-			return;
+	for (uint32_t tries = 1; !lease_back(&n->lease); tries++)
 		if (tries % SPINS == 0)
 			sched_yield();           /* who has it was put aside */
 		else
 			cpu_relax();
-	}
-}
-
-static bool take(struct net *n)
-{
-	uint32_t free = FREE;
-
-	return load_relaxed(&n->lease) == FREE && cas_acquire(&n->lease, &free, LENT);   /* C */
-}
-
-static void give_back(struct net *n)
-{
-	store_release(&n->lease, FREE);                                     /* D */
 }
 
 /* Nothing of it is under way, or waits to be. */
@@ -111,11 +88,11 @@ bool lend_push(struct net *here, struct net *n, struct topic *topic)
 	struct lending *x = &here->lending;
 	struct listeners *l;
 
-	if (!take(n))
+	if (!lease_take(&n->lease))
 		return false;
 	l = topic_local(topic, n->worker);
 	if (load_acquire(&n->late) || !l || l->n > LEND_MOST - x->count || !all_quiet(n, l)) {
-		give_back(n);
+		lease_return(&n->lease);
 		return false;
 	}
 	x->lent[x->nets].net = n;
@@ -151,7 +128,7 @@ static void one_less(struct net *here)
 	if (--x->waiting)
 		return;
 	for (uint32_t i = 0; i < x->nets; i++) {
-		give_back(x->lent[i].net);
+		lease_return(&x->lent[i].net->lease);
 		if (x->lent[i].rest)
 			door->wake(door->box, x->lent[i].net->worker);
 	}

@@ -9,7 +9,8 @@
  */
 #include "sched/sched.h"
 
-#include <sched.h>
+#include "core/spin.h"
+
 #include <string.h>
 
 struct dormant {
@@ -25,24 +26,11 @@ struct fired {
 	struct { uint64_t a, b; } list[FIRE_MAX];
 };
 
-static bool try_lock(struct worker *w)
-{
-	uint32_t none = 0;
-
-	return !load_relaxed(&w->timers.lock) && cas_acquire(&w->timers.lock, &none, 1);
-}
-
-static void lock(struct worker *w)
-{
-	for (uint32_t tries = 0; !try_lock(w); tries++)
-		tries < 100 ? cpu_relax() : (void)sched_yield();
-}
-
 static void unlock(struct worker *w)
 {
 	store_relaxed(&w->shown.next_timer_ms, wheel_next_ms(&w->timers.wheel));
 	store_relaxed(&w->shown.timers, wheel_count(&w->timers.wheel));
-	store_release(&w->timers.lock, 0);
+	spin_unlock(&w->timers.lock);
 }
 
 uint64_t clock_due(struct sched *s, uint64_t delay_ms)
@@ -60,7 +48,7 @@ uint32_t clock_add(struct worker *w, uint64_t due_ms, uint64_t a, uint64_t b)
 	uint32_t entry;
 	bool     sooner;
 
-	lock(w);
+	spin_lock(&w->timers.lock);
 	sooner = due_ms < load_relaxed(&w->shown.next_timer_ms);
 	entry = wheel_add(&w->timers.wheel, due_ms, a, b);
 	unlock(w);
@@ -76,7 +64,7 @@ void clock_cancel(struct sched *s, uint32_t worker, uint32_t entry, uint64_t a, 
 
 	if (entry == 0)
 		return;
-	for (uint32_t tries = 0; !try_lock(w); tries++) {
+	for (uint32_t tries = 0; !spin_try(&w->timers.lock); tries++) {
 		if (tries == 1000)
 			return;
 		cpu_relax();
@@ -147,7 +135,7 @@ uint32_t clock_advance(struct worker *owner, struct worker *runner)
 	struct fired f;
 	uint32_t work;
 
-	if (now < load_relaxed(&owner->shown.next_timer_ms) || !try_lock(owner))
+	if (now < load_relaxed(&owner->shown.next_timer_ms) || !spin_try(&owner->timers.lock))
 		return 0;
 	f.count = 0;
 	work = wheel_advance(&owner->timers.wheel, now, FIRE_MAX, note, &f);

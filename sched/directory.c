@@ -10,8 +10,8 @@
 
 #include "core/mem.h"
 #include "core/must.h"
+#include "core/spin.h"
 
-#include <sched.h>
 
 #define FIRST_SLOTS 8
 #define SMALL_SLOTS 512                 /* up to 4 KiB a table grows fourfold */
@@ -65,16 +65,7 @@ void directory_close(struct directory *d)
 
 void directory_lock_busy(struct directory_table *t)
 {
-	for (uint32_t tries = 0;; tries++) {
-		uint32_t none = 0;
-
-		if (!load_relaxed(&t->writer) && cas_acquire(&t->writer, &none, 1))
-			return;
-		if (tries < 100)
-			cpu_relax();
-		else
-			sched_yield();
-	}
+	spin_lock(&t->writer);
 }
 
 /* The first place for e that nobody has. Most often it is the first of all. */

@@ -59,13 +59,10 @@ static bool set_event(struct msg *m, const struct event *e, uint32_t kind)
 }
 
 /* By the full mode of its mailbox; nobody waits. True: it is in. */
-static bool put_event(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
+static bool push_event(struct port *p, struct cell *c, struct type *t, uint32_t gen, const struct msg *m)
 {
-	struct type *t = cell_type(p->sched, c);
 	struct type_counts *counts = &p->types[t->index];
 
-	if (__builtin_expect(load_relaxed(&t->limits) & LIMIT_REFUSE, 0) && limit_admit(p, c, t) != NOH_OK)
-		return false;
 	if (t->shared) {
 		int rc = sched_deliver(p, c, gen, m);
 
@@ -86,6 +83,20 @@ static bool put_event(struct port *p, struct cell *c, uint32_t gen, const struct
 	case MB_GONE:                            /* it left before it could hear it: not a receiver */
 		break;
 	}
+	return false;
+}
+
+static bool put_event(struct port *p, struct cell *c, uint32_t gen, const struct msg *m)
+{
+	struct type *t = cell_type(p->sched, c);
+
+	if (__builtin_expect(!(load_relaxed(&t->limits) & LIMIT_REFUSE), 1))
+		return push_event(p, c, t, gen, m);
+	if (limit_admit(p, c, t) != NOH_OK)
+		return false;
+	if (push_event(p, c, t, gen, m))
+		return true;
+	limit_unadmit(p, c, t);
 	return false;
 }
 

@@ -217,7 +217,7 @@ static void tell_active(struct worker *w, struct cell *c, const struct sysmsg *n
 	bool told = n->token & TOKEN_OF_NET;
 
 	if (report.came)                 /* the moment itself, even where nobody keeps it */
-		report.since_ms = sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
+		report.since_ms = sched_wall_ms(w);
 	(void)pending_complete(&w->mine.port, n->token, NOH_OK, told ? &report : NULL, told ? sizeof report : 0);
 }
 
@@ -281,6 +281,18 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 	node_free(p, n);
 }
 
+/* One of them has made c late, and who is late runs nothing: they wait where they were. What came meanwhile stays behind
+ * them. */
+static void put_back(struct worker *w, struct cell *c, struct sysmsg *list)
+{
+	while (list) {
+		struct sysmsg *next = list->next;
+
+		sched_sys(&w->mine.port, c, list->gen, list);
+		list = next;
+	}
+}
+
 void extra_sys_lane(struct worker *w, struct cell *c)
 {
 	struct sysmsg *list = mailbox_sys_take(&c->mailbox);
@@ -289,14 +301,20 @@ void extra_sys_lane(struct worker *w, struct cell *c)
 		if (n->op == SYS_SPAWN && n->gen == load_relaxed(&c->mailbox.gen) && cell_ext(c))
 			c->ext->parent = (noh_actor){ n->token };
 	for (struct sysmsg *n = list; n; n = n->next)
-		if (n->op == SYS_ACTIVATE)
+		if (n->op == SYS_ACTIVATE && !n->kind)           /* it may have been put back since it came */
 			n->kind = cell_life(c) != NOH_ACTIVE;
 	if (list && cell_life(c) != NOH_ACTIVE && !(c->flags & CELL_BROKEN) && !supervise_is_down(c))
 		serve_activate(w, c);
-	while (list) {
+	while (list && !cell_late(c)) {
 		struct sysmsg *next = list->next;
 
 		serve_sys(w, c, list);
 		list = next;
+	}
+	if (__builtin_expect(list != NULL, 0)) {
+		struct sysmsg *newer = mailbox_sys_take(&c->mailbox);
+
+		put_back(w, c, list);
+		put_back(w, c, newer);
 	}
 }

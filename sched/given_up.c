@@ -60,7 +60,7 @@ void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then)
 		   own->within_ms, then_names[then], v->reason ? v->reason : "");
 	if (v->down)
 		supervise_come_up(w, c, v);
-	supervise_set_health(w, v, health, health == NOH_DEGRADED ? supervise_wall_ms(w) + own->cap_ms : 0);
+	supervise_set_health(w, v, health, health == NOH_DEGRADED ? sched_wall_ms(w) + own->cap_ms : 0);
 	supervise_forgive(w, v, false);
 	set_flags(w, v, then == NOH_THEN_QUARANTINE_TYPE ? VITALS_WHOLE_TYPE : 0);
 	if (v->of.flags & VITALS_WHOLE_TYPE)
@@ -109,7 +109,7 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 /* Its time is over; or the clock was set back between two runs, and it would take longer than it may. */
 static bool may_try_again(struct worker *w, const struct vitals *v, const struct type *t)
 {
-	uint64_t now = supervise_wall_ms(w);
+	uint64_t now = sched_wall_ms(w);
 
 	return v->of.health == NOH_DEGRADED && (now >= v->of.until_ms || v->of.until_ms - now > t->sup.cap_ms);
 }
@@ -199,7 +199,8 @@ enum refused supervise_refuse(struct worker *w, struct cell *c, const struct msg
 		return REFUSED_DONE;
 	}
 	count_one(&p->types[load_relaxed(&c->type)].dropped_unwell, 1);
-	if (cell_type(w->fixed.sched, c)->durable && msg_envelope(&pub) && msg_envelope(&pub)->seq)
+	/* What was not even loaded has no place in the order of its records: its messages wait in storage. */
+	if (cell_type(w->fixed.sched, c)->durable && (c->flags & CELL_LOADED) && msg_envelope(&pub) && msg_envelope(&pub)->seq)
 		(void)durable_note(w, c, false, put_refused, &pub);
 	serve_tell_broken(w, c, m->reply);
 	msg_free_body(m);

@@ -100,6 +100,7 @@ static struct late_turn *begin(struct worker *w, uint32_t place)
 	append(all, l);
 	t->so_far.flags |= TURN_LATE;
 	if (!PLANT(PLANT_LATE_OVERTAKEN)) {
+		must(!cell_late(c));             /* who is late runs nothing */
 		cell_set_late(c, true);
 		c->flags &= (uint8_t)~CELL_READY;
 	}

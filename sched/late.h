@@ -8,6 +8,10 @@
  * does not go. So whatever it sends next comes next (P3), on whichever worker it runs then; nobody else waits. (A worker that
  * is stuck in a long turn keeps what it has until that ends: nobody helps it out with these.)
  *
+ * One exception: a message in hand whose receiver has just become late (in its on_activate), or has to rest, is put down beside
+ * the mailbox, and that takes memory (extra_put_down). If there is none it fails like a turn's message: NOH_ENOMEM to
+ * whoever asked, counted, and its end recorded.
+ *
  * Space first: a turn whose messages are recorded is committed only if they could be kept (late_reserve). What other
  * turns send is a dead letter if not even that can be had, and counted.
  *

@@ -510,12 +510,13 @@ bool life_deactivate(struct worker *w, struct cell *c)
 
 	if (cell_life(c) == NOH_ACTIVE)
 		rc = put_away(w, c, t);
-	else if ((c->flags & CELL_BROKEN) && (c->flags & CELL_LOADED) && save_image(w, c, t) < 0)
-		return false;            /* what was recorded of it since must be known to its next life */
+	else if ((c->flags & CELL_BROKEN) && (c->flags & CELL_LOADED))
+		rc = save_image(w, c, t);        /* what was recorded of it since must be known to its next life */
 	if (rc < 0) {            /* keep what cannot be stored */
 		say_goodbye(&w->mine.port, c, rc);
 		unforce(c);
-		set_active(c);
+		if (!(c->flags & CELL_BROKEN))
+			set_active(c);
 		return false;
 	}
 	disarm(w, c);

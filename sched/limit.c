@@ -6,10 +6,10 @@
  */
 #include "sched/limit.h"
 
+#include "core/plant.h"
+#include "core/spin.h"
 #include "sched/serve.h"
 #include "sched/step.h"
-
-#include <sched.h>
 
 #define GRANT_MOST 64                  /* tokens an actor takes at once              */
 #define SHARE_NS 1000000u              /* a share is what comes in that time         */
@@ -119,7 +119,8 @@ int limit_admit(struct port *p, struct cell *c, struct type *t)
 
 void limit_unadmit(struct port *p, struct cell *c, struct type *t)
 {
-	give(p, c, t, clock_now_ns(&p->sched->clock), 1);
+	if (!PLANT(PLANT_TOKEN_LOST))
+		give(p, c, t, clock_now_ns(&p->sched->clock), 1);
 }
 
 /* ── wait ── */
@@ -268,21 +269,6 @@ uint32_t limit_left(struct cell *c)
 
 /* ── places ── */
 
-static void lock(struct type *t)
-{
-	uint32_t none = 0;
-
-	for (uint32_t tries = 0; load_relaxed(&t->limit.places.lock) || !cas_acquire(&t->limit.places.lock, &none, 1); tries++) {
-		none = 0;
-		tries < 100 ? cpu_relax() : (void)sched_yield();
-	}
-}
-
-static void unlock(struct type *t)
-{
-	store_release(&t->limit.places.lock, 0);
-}
-
 static bool is_free(struct type *t)
 {
 	uint32_t most = load_relaxed(&t->limit.set.turns);
@@ -298,10 +284,10 @@ bool limit_try_place(struct cell *c, struct type *t)
 		c->ext->limit.has_place = false;
 		return true;
 	}
-	lock(t);
+	spin_lock(&t->limit.places.lock);
 	ok = !t->limit.places.first && is_free(t);
 	t->limit.places.taken += ok;
-	unlock(t);
+	spin_unlock(&t->limit.places.lock);
 	return ok;
 }
 
@@ -310,7 +296,7 @@ bool limit_wait_place(struct worker *w, struct cell *c, struct type *t)
 	uint32_t n = cell_number(w->fixed.sched, c), last;
 	bool ok = cell_ext(c) == NULL;           /* without memory to wait it goes on */
 
-	lock(t);
+	spin_lock(&t->limit.places.lock);
 	last = t->limit.places.last;
 	ok |= !t->limit.places.first && is_free(t);
 	if (ok) {
@@ -324,7 +310,7 @@ bool limit_wait_place(struct worker *w, struct cell *c, struct type *t)
 		t->limit.places.last = n;
 		store_relaxed(&t->limit.places.waiting, load_relaxed(&t->limit.places.waiting) + 1);
 	}
-	unlock(t);
+	spin_unlock(&t->limit.places.lock);
 	return ok;
 }
 
@@ -346,10 +332,10 @@ void limit_leave_place(struct port *p, struct type *t)
 {
 	struct cell *c;
 
-	lock(t);
-	t->limit.places.taken--;
+	spin_lock(&t->limit.places.lock);
+	t->limit.places.taken -= !PLANT(PLANT_PLACE_KEPT);
 	c = hand_on(p->sched, t);
-	unlock(t);
+	spin_unlock(&t->limit.places.lock);
 	if (c)
 		sched_enqueue(p, c);
 }
@@ -451,9 +437,9 @@ static void wake_all(struct sched *s, struct type *t)
 		sched_sys(p, c, gen, m);
 	}
 	do {
-		lock(t);
+		spin_lock(&t->limit.places.lock);
 		c = hand_on(s, t);
-		unlock(t);
+		spin_unlock(&t->limit.places.lock);
 		if (c)
 			sched_enqueue(p, c);
 	} while (c);

@@ -10,6 +10,13 @@
  *   turns     who serves an actor of the type holds one of its places. If there is none, the actor waits in the type's queue
  *             (BUSY, so in one place as ever), and who leaves hands his place on to the first of them.
  *
+ * A token is for a message that was sent: what is refused after it was admitted (a full mailbox, no memory) gives it back. A
+ * turn that is undone has used its own, and those of the messages it had sent: it ran, and the next try is one more.
+ *
+ * A step (step.h) has tokens like any message, all of them before it begins. But it takes no places: it could wait for one
+ * only while it holds other actors, perhaps those who have the places. Its turns run one after the other on one worker, so
+ * of a type with places at most one turn for each worker comes on top.
+ *
  * Shares: the type's bucket is one word for all workers, so each takes what comes in about a millisecond at a time and deals
  * it out by itself. A slow rate has shares of one token; then there are few messages.
  *

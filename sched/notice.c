@@ -1,14 +1,11 @@
-/* sched/notice.c - ordering.  A push and the look at `held`, a release of `held` and the look at what was pushed:
- *
- *     pusher   push (A), try to hold (B)          holder   let go (C), look for more (D)
- *
- * A, B against C, D is store buffering: all four are seq_cst, so either the pusher gets hold of them, or the holder
- * sees what he pushed and comes back for it. Nothing stays behind, and nobody waits for anybody.
+/* sched/notice.c - events pushed by all, passed on by one at a time (relay.h). With a journal they wait for room in its ring: the
+ * journaller makes room before it publishes the durable epoch, which is the progress that the relay goes by.
  */
 #include "sched/notice.h"
 
 #include "core/address.h"
 #include "core/event.h"
+#include "core/utf8.h"
 #include "sched/turn.h"
 
 #include <stdio.h>
@@ -61,7 +58,7 @@ uint64_t notice_order(struct sched *s)
 /* newest to oldest: all at once. */
 static void push(struct sched *s, struct event_node *newest, struct event_node *oldest)
 {
-	void *before = load_relaxed(&s->events.pushed);
+	void *before = relay_top(&s->events.relay);
 	uint64_t bytes = node_bytes(oldest->len), order = notice_order(s);
 
 	oldest->order = order;
@@ -72,7 +69,7 @@ static void push(struct sched *s, struct event_node *newest, struct event_node *
 	add_relaxed(&s->events.bytes, bytes);
 	do
 		oldest->next = before;
-	while (!cas_seq_cst(&s->events.pushed, &before, newest));        /* A */
+	while (!relay_push(&s->events.relay, &before, newest));
 }
 
 /* Oldest first. */
@@ -113,7 +110,7 @@ static bool to_journal(struct sched *s, const struct event_node *n)
 /* All that were pushed, behind those that are late: there may be many of both. */
 static void take_pushed(struct sched *s)
 {
-	struct event_node *newest = swap_seq_cst(&s->events.pushed, NULL), *oldest = turn_round(newest);
+	struct event_node *newest = relay_take(&s->events.relay), *oldest = turn_round(newest);
 
 	if (!newest)
 		return;
@@ -124,13 +121,13 @@ static void take_pushed(struct sched *s)
 	s->events.backlog_last = newest;
 }
 
-static void pass_all(struct sched *s)
+/* Of those that wait, as many as there is room for. Was it any? */
+static bool pass_some(struct sched *s)
 {
-	bool durable = s->journal.arg != NULL, any = false;
+	bool any = false;
 
-	take_pushed(s);
 	for (struct event_node *n; (n = s->events.backlog) != NULL; any = true) {
-		if (!durable)
+		if (!s->journal.arg)
 			s->events.keep(s->events.arg, n->event, n->len);
 		else if (!to_journal(s, n))
 			break;
@@ -138,26 +135,42 @@ static void pass_all(struct sched *s)
 		sub_relaxed(&s->events.bytes, node_bytes(n->len));
 		node_drop(n);
 	}
-	store_seq_cst(&s->events.late, s->events.backlog != NULL);
-	if (!any)
-		return;
-	if (!durable) {
-		s->events.shown(s->events.arg);
-		return;
+	return any;
+}
+
+/* True: some stay, and will find no room before the durable epoch is another than `seen`. */
+static bool pass_all(struct sched *s, uint64_t *seen)
+{
+	bool any;
+
+	take_pushed(s);
+	any = pass_some(s);
+	if (s->events.backlog) {
+		*seen = relay_some_late(&s->events.relay, &s->durable);
+		any |= pass_some(s);
 	}
-	s->journal.push(s->journal.arg, s->worker_count);
-	(void)s->journal.epoch(s->journal.arg);
-	s->journal.wake(s->journal.arg);
+	if (!s->events.backlog)
+		relay_none_late(&s->events.relay);
+	if (any && s->journal.arg) {
+		s->journal.push(s->journal.arg, s->worker_count);
+		(void)s->journal.epoch(s->journal.arg);
+		s->journal.wake(s->journal.arg);
+	} else if (any) {
+		s->events.shown(s->events.arg);
+	}
+	return s->events.backlog != NULL;
 }
 
 void notice_pass(struct sched *s)
 {
+	uint64_t seen = 0;
+	bool late;
+
 	do {
-		if (swap_seq_cst(&s->events.held, 1) != 0)               /* B */
+		if (!relay_hold(&s->events.relay))
 			return;
-		pass_all(s);
-		store_seq_cst(&s->events.held, 0);                       /* C */
-	} while (load_seq_cst(&s->events.pushed));                       /* D */
+		late = pass_all(s, &seen);
+	} while (relay_let_go(&s->events.relay, late, &s->durable, seen));
 }
 
 void notice_open(struct sched *s)
@@ -178,11 +191,10 @@ void notice_close(struct sched *s)
 
 /* ── what the box tells ── */
 
-
 /* As turns know it, once there are turns. */
 static uint64_t wall_ms(struct sched *s)
 {
-	return s->wall_offset_ms ? clock_now_ns(&s->clock) / 1000000u + s->wall_offset_ms : clock_wall_ms(&s->clock);
+	return s->wall_offset_ms ? sched_clock_wall_ms(s) : clock_wall_ms(&s->clock);
 }
 
 /* At most 63 bytes of it, whole characters. */
@@ -192,8 +204,7 @@ static const char *state_of(const char *text, char room[NOH_EVENT_KIND + 1])
 
 	if (n <= NOH_EVENT_KIND)
 		return text;
-	for (n = NOH_EVENT_KIND; n > NOH_EVENT_KIND - 4 && ((uint8_t)text[n] & 0xc0) == 0x80; )
-		n--;
+	n = utf8_cut(text, NOH_EVENT_KIND);
 	memcpy(room, text, n);
 	room[n] = 0;
 	return room;
@@ -240,7 +251,7 @@ void notice_went(struct port *p, struct cell *c, enum gone why)
 	static const char *const reasons[GONE_REASONS] = {
 		[GONE_IDLE] = "it was idle", [GONE_MEMORY] = "memory was short", [GONE_ASKED] = "somebody asked for it",
 		[GONE_FORCED] = "it was forced to", [GONE_SELF] = "it stopped itself", [GONE_ERASED] = "it erased itself",
-		[GONE_STOP] = "the box stops" };
+		[GONE_STOP] = "the box stops", [GONE_FAILED] = "it was given up" };
 
 	notice(p, c, NOTICE_DEACTIVATED, "active", "not active", reasons[why], 0);
 }

@@ -31,10 +31,10 @@ void notice_of(struct sched *s, const char *actor, enum notice_kind kind, const 
 /* Pass on what waits, unless somebody is at it. */
 void notice_pass(struct sched *s);
 
-/* There is room again: those that found none. */
+/* The durable epoch has moved, so there may be room again: those that found none. */
 static inline void notice_again(struct sched *s)
 {
-	if (__builtin_expect(load_relaxed(&s->events.late), 0))
+	if (__builtin_expect(relay_any_late(&s->events.relay), 0))
 		notice_pass(s);
 }
 

@@ -252,8 +252,8 @@ static bool order_room(struct worker *w, uint32_t count)
 }
 
 /* Where each message of a large turn comes in w->mine.order: together with the others for its receiver, each
- * receiver's in the order sent. False: nearly all are for different ones, two of them have one place, or not
- * all were sent by reference. */
+ * receiver's in the order sent. False: nearly all are for different ones, two of them have one place, not all
+ * were sent by reference, or (in a step) a later part's turn has the places now. */
 static bool order_by_receiver(struct worker *w, const struct effect *list, uint32_t count)
 {
 	struct sends *s = &w->mine.sends;
@@ -273,7 +273,7 @@ static bool order_by_receiver(struct worker *w, const struct effect *list, uint3
 	for (uint32_t i = 0; i < count; i++) {
 		struct pending_sends *p = &s->places[list[i].cell % PENDING_TABLE];
 
-		if (p->to.bits != effect_to(&list[i]).bits || p->at == p->limit)
+		if (p->turn != s->turn || p->to.bits != effect_to(&list[i]).bits || p->at == p->limit)
 			return false;
 		w->mine.order[p->at++] = &list[i].msg;
 	}

@@ -265,7 +265,7 @@ void kin_quarantine_type(struct worker *w, struct cell *c)
 	struct type *t = cell_type(s, c);
 	uint32_t end = load_relaxed(&s->cells.shared.fresh);
 
-	for (uint32_t i = 2; i < end; i++) {
+	for (uint32_t i = 2; i < end; i++) {             /* 1 is nobody's (sched_open) */
 		struct cell *o = cell_at(s, i);
 		struct sysmsg *n;
 

@@ -1,4 +1,4 @@
-/* sched/sched.h - the scheduler's words: types, ports, workers, and what they share.
+/* sched/sched.h - the scheduler's words: ports, turns, workers, and what they share (types: type.h).
  *
  * Owns     the actors and the right to run them. box/ makes threads out of workers and gives the
  *          storage; tests call sched_pass themselves, one step at a time.
@@ -23,12 +23,16 @@
 #include "core/trace.h"
 #include "mailbox/inbox.h"
 #include "sched/cell.h"
+#include "sched/clockwork.h"
 #include "sched/directory.h"
+#include "sched/doors.h"
 #include "sched/hands.h"
 #include "sched/limit.h"
 #include "sched/park.h"
+#include "sched/pending.h"
 #include "sched/runq.h"
 #include "sched/spread.h"
+#include "sched/type.h"
 #include "sched/wheel.h"
 
 #define SLICE 128              /* messages of one actor (or of a chain of hand-offs) in a row     */
@@ -38,88 +42,6 @@
 #define BODY_CLASSES 15        /* 32, 48 ... 256 bytes; larger bodies are allocations              */
 #define CHUNK_CELLS 4096       /* cells swept together                                             */
 #define HARD_FACTOR 4          /* overflow of a block mailbox, times its capacity                  */
-
-struct sched_storage;
-
-/* A message of this type whose time in the mailbox is measured (meter.h). All workers read it, few write it. */
-struct wait_probe {
-	_Atomic(struct cell *) cell;   /* whose mailbox; NULL: none                                */
-	atomic_u64 since_ns;           /* 0: free; 1: somebody is at it                            */
-	atomic_u64 upto;               /* it has been taken when head is there                     */
-	atomic_u64 next_ns;            /* not before                                               */
-};
-
-struct type {
-	noh_type pub;
-	char     name[TYPE_NAME_MAX + 1];
-	uint32_t index, name_len;
-	int    (*single)(noh_turn *turn, const noh_msg *msg);    /* on_message, or on_batch of one */
-	uint32_t capacity, half, hard;
-	atomic_u32 idle_ds;            /* tenths of a second; UINT32_MAX: never                    */
-	uint32_t state_words;          /* of 8 bytes                                               */
-	uint32_t version_off, state_off, id_off;   /* in body.data                                 */
-	atomic_u32 short_capacity;     /* capacity; 0 if every send must be looked at: declared
-					  kinds, a message limit under MSG_INLINE, or a rate       */
-	uint32_t short_itself;         /* the same without a rate                                  */
-	uint64_t name_head, name_mask; /* the name's first 8 bytes, and which of them count        */
-	bool     shared;               /* drop_oldest: senders take, too                           */
-	bool     sheds;                /* drop_oldest and durable: the runner drops, and only what
-					  was not recorded                                         */
-	bool     reads;                /* has read-only kinds: the state carries a version         */
-	bool     coalesces;            /* has coalescing kinds                                     */
-	bool     windowed;             /* that, or on_batch                                        */
-	bool     odd_itself;           /* reads, windowed or durable: not for the short way        */
-	atomic_u8 odd;                 /* that, or limited                                         */
-	atomic_u8 guarded;             /* noted or limited: looked at before each message          */
-	atomic_u8 limits;              /* LIMIT_...                                                */
-	bool     noted;                /* the box has a data directory: what runs is noted down; or its turns have a deadline */
-	bool     durable;              /* its turns are recorded                                   */
-	bool     tells;                /* that its actors come and go is an event, unless none is  */
-	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
-	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
-	struct sched_storage *storage; /* where its actors rest                                    */
-	atomic_u64 at_start;           /* how many existed then                                    */
-	atomic_u32 log_level;          /* plus 1; 0: the box's                                     */
-	atomic_u64 failures;           /* told one by one: second << 8, how many in that second    */
-	atomic_u64 failures_told;      /* in all                                                   */
-	bool     supervised;           /* by sup, defaults filled in                               */
-	atomic_u32 quarantined;        /* all of its actors are                                    */
-	noh_supervision sup;
-	alignas(CACHE_LINE) struct wait_probe probe;
-	struct limit limit;
-};
-
-/* Why an actor has left memory; the box's words for it are in box/metrics_types.c. */
-enum gone {
-	GONE_IDLE, GONE_MEMORY, GONE_ASKED, GONE_FORCED, GONE_SELF, GONE_ERASED, GONE_STOP,
-	GONE_FAILED,                   /* given up (supervise.h)                                   */
-	GONE_REASONS
-};
-
-/* Whose answer it was. */
-enum replay { REPLAY_LIBRARY, REPLAY_RESP, REPLAY_HTTP, REPLAYS };
-
-struct type_counts {
-	atomic_u64 accepted, handled, failed, refused;
-	atomic_u64 dropped_oldest, dropped_forced, dropped_stop, coalesced;
-	atomic_u64 activations, deactivations;
-	atomic_u64 came, went;         /* into existence, and out of it                            */
-	atomic_u64 loaded;             /* activations of those that existed before                 */
-	atomic_u64 broken;             /* activations that failed: thrown out, tried anew next time */
-	atomic_u64 quarantined;        /* messages set aside: they ended the process too often     */
-	atomic_u64 gone[GONE_REASONS]; /* deactivations                                            */
-	atomic_u64 replays[REPLAYS];   /* of idempotent calls                                      */
-	atomic_u64 restarts;           /* of supervised actors                                     */
-	atomic_u64 set_aside;          /* messages that failed too often                           */
-	atomic_u64 dropped_unwell;     /* messages for actors that were given up                   */
-	atomic_u64 unwell[4];          /* actors now: down, degraded, stopped, quarantined or awaiting; the sum of all ports
-					  counts, one alone may be below zero              */
-	atomic_u64 refused_rate;       /* sends over its limits                                    */
-	atomic_u64 rests, rests_ended; /* of actors, until a token came                            */
-	uint64_t   share;              /* of the type's bucket: the port's (limit.c)               */
-	uint64_t   pad[27];
-};
-static_assert(sizeof(struct type_counts) == 8 * CACHE_LINE, "found by a shift");
 
 struct sched;
 struct worker;
@@ -356,84 +278,6 @@ struct worker {
 	} timers;
 };
 
-/* Where the states of inactive actors are: box/ connects it to persist/. */
-struct sched_image { void *bytes; size_t len; uint64_t seq, due; bool gone, fresh, reborn; };
-struct sched_storage {
-	void *arg;
-	int  (*load)(void *arg, const char *address, size_t len, uint64_t hash,
-		     struct sched_image *image);
-	int  (*save)(void *arg, const char *address, size_t len, uint64_t hash,
-		     const struct sched_image *image);
-	bool (*may_have)(void *arg, uint64_t hash);
-	int  (*idem_get)(void *arg, const char *address, size_t len, uint64_t hash, const void *key,
-			 size_t key_len, void **part, size_t *part_len, uint64_t *due);
-	int  (*idem_put)(void *arg, const char *address, size_t len, uint64_t hash, const void *key,
-			 size_t key_len, const void *part, size_t part_len, uint64_t due);
-};
-
-/* Where records go: box/ connects it to the journal. arg NULL: there is none. */
-struct sched_journal {
-	void *arg;
-	bool     (*room)(void *arg, uint32_t ring);
-	bool     (*no_space)(void *arg);  /* read only: turns run, but none may leave a record   */
-	uint8_t *(*reserve)(void *arg, uint32_t ring, size_t size);
-	void     (*unreserve)(void *arg, uint32_t ring);
-	void     (*push)(void *arg, uint32_t ring);
-	uint64_t (*epoch)(void *arg);
-	void     (*wake)(void *arg);
-	bool     (*take)(void *arg);      /* the journaller's role; NULL: workers leave it alone */
-	bool     (*step)(void *arg);      /* with the role: writes; false: all is written        */
-	void     (*give)(void *arg);
-};
-
-/* Events on their way to the log (notice.h). With a journal they go there; else box/ keeps them. */
-struct event_node;
-struct sched_events {
-	void      *arg;
-	void     (*keep)(void *arg, const void *event, size_t len);  /* into the log; one at a time */
-	void     (*shown)(void *arg);                  /* those kept so far may be read             */
-	uint64_t   hash;                               /* of the address their records have         */
-	atomic_u32 detail;                             /* NOH_EVENTS_...                            */
-	alignas(CACHE_LINE) atomic_u64 told, lost;     /* by the box and by actors; for want of memory or room */
-	atomic_u64 order;                              /* drawn by whoever tells: after what caused it */
-	atomic_ptr pushed;                             /* newest first                              */
-	atomic_u64 bytes;                              /* of all that wait                          */
-	atomic_u32 held;                               /* by whoever passes them on                 */
-	atomic_u32 late;                               /* there are ...                             */
-	struct event_node *backlog, *backlog_last;     /* those the journal had no room for; guarded by held */
-};
-
-/* The network, on the workers: box/ connects it. arg NULL: there is none. */
-struct port;
-struct sched_net {
-	void *arg;
-	int      (*open)(void *arg, uint32_t worker);       /* on its thread; what to wake it by + 1; 0: none */
-	uint32_t (*read)(void *arg, uint32_t worker);       /* requests come in, and are delivered        */
-	uint32_t (*write)(void *arg, uint32_t worker);      /* replies go out                             */
-	void     (*submit)(void *arg, uint32_t worker);     /* before the worker blocks elsewhere         */
-	bool     (*ready)(void *arg, uint32_t worker);      /* is there anything to read or write?        */
-	bool     (*pending)(void *arg, uint32_t worker);    /* beside what the sockets have: seq_cst      */
-	void     (*wait)(void *arg, uint32_t worker, uint64_t timeout_ns);
-	bool     (*idle)(void *arg);                        /* nothing was asked that is not answered     */
-	void     (*answer)(void *arg, struct port *p, uint64_t token, uint64_t due, int status,
-			   const void *body, size_t len);
-	uint64_t (*publish)(void *arg, struct port *p, struct topic *topic, const struct event *e);   /* to how many */
-};
-/* Tokens of the network's own: their answers go to it at once, and it holds them until they are due. */
-#define TOKEN_OF_NET (UINT64_C(1) << 63)
-/* In the status of an answer to it: what is told was stored with an idempotency key, not done now. */
-#define ANSWER_REPLAYED 0x10000
-#define TOKEN_OF_HTTP (UINT64_C(1) << 62)      /* and that one came by HTTP */
-
-/* What else takes memory out of the budget: box/ says it. arg NULL: nothing does. */
-struct sched_memory {
-	void    *arg;
-	atomic_u64 aside;                      /* for what is there with no actor, and for folds   */
-	uint64_t (*others)(void *arg);         /* states on their way to the disk                  */
-	bool     (*folded)(void *arg, uint64_t due);   /* has the disk's image what was due then?  */
-	void     (*lighten)(void *arg);        /* actors have too little room: fold                */
-};
-
 #define TYPES_MAX 1024
 #define NO_BUDGET (UINT64_MAX / 2)        /* sched.actor_budget, while there is none               */
 #define OUTSIDE_PORTS 16
@@ -551,6 +395,14 @@ void sched_loop(struct worker *w);             /* until stopping is 3 */
 void sched_wake_all(struct sched *s);
 void sched_watch(struct sched *s);             /* the watchdog's loop */
 uint64_t sched_now_ms(struct worker *w);
+static inline uint64_t sched_wall_ms(struct worker *w)                   /* of the pass at hand */
+{
+	return sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
+}
+static inline uint64_t sched_clock_wall_ms(const struct sched *s)        /* now */
+{
+	return clock_now_ns(&s->clock) / 1000000u + s->wall_offset_ms;
+}
 
 /* serve.c */
 void sched_serve(struct worker *w, struct cell *c);          /* it is BUSY, and ours now   */
@@ -591,47 +443,6 @@ void life_goes(struct port *p, struct cell *c);
 void graves_close(struct port *p);                         /* this pass's dead: into the ground */
 void graves_empty_limbo(struct port *p);
 void life_discard(struct port *p, struct cell *c);         /* at the end: free it, whatever it is in */
-
-/* clockwork.c - the second word of a wheel entry says what the first is: the serial of a schedule
- * (then the first is a reference), or one of these. */
-#define WHEEL_DEADLINE (UINT64_C(1) << 63)     /* first: token of a pending answer                 */
-#define WHEEL_DORMANT (UINT64_C(1) << 62)      /* first: a struct dormant                          */
-#define WHEEL_LIMIT (UINT64_C(1) << 60)        /* first: a reference; and the serial of its rest   */
-#define WHEEL_RESTART (UINT64_C(1) << 61)      /* first: a reference; the rest of the second: which back-off */
-uint32_t clock_add(struct worker *w, uint64_t due_ms, uint64_t a, uint64_t b);  /* any thread; 0: no memory */
-void clock_cancel(struct sched *s, uint32_t worker, uint32_t entry, uint64_t a, uint64_t b);
-uint32_t clock_advance(struct worker *owner, struct worker *runner);    /* fires what is due */
-void clock_arm_schedules(struct worker *w, struct cell *c);             /* after loading     */
-bool clock_arm_dormant(struct worker *w, const char *address, size_t len, uint64_t due_ms);
-bool clock_take_schedule(struct worker *w, struct cell *c, uint64_t serial, uint32_t *kind);
-uint64_t clock_due(struct sched *s, uint64_t delay_ms);
-uint64_t clock_next_ms(struct worker *w);
-uint64_t clock_pending(struct worker *w);
-void clock_close(struct worker *w);
-
-/* pending.c. REPLY_STEP is no token: what a part of a step answers goes to the step. */
-#define REPLY_STEP (UINT64_C(1) << 32)
-#define REPLY_TRACE (UINT64_C(2) << 32)        /* nor is this: in the gate, a span that waits for the disk */
-enum { PENDING_ASK, PENDING_CALL, PENDING_THEN };
-size_t pending_size(void);
-size_t pending_link(void);
-uint64_t pending_ask(struct worker *w, struct cell *c, uint32_t answer_kind, uint64_t due_ms);
-uint64_t pending_call(struct port *p, void *answer, size_t room);
-uint64_t pending_then(struct port *p, noh_done_fn *done, void *user);
-void pending_deadline(struct port *p, uint64_t token, uint64_t due_ms);
-bool pending_waits(struct sched *s, uint64_t token);
-bool pending_is_ask(struct sched *s, uint64_t token);
-noh_actor pending_asker(struct sched *s, uint64_t token);            /* { 0 }: not an ask's */
-uint32_t pending_answer_kind(struct sched *s, uint64_t token);
-uint64_t pending_number(struct sched *s, uint64_t token);            /* as the asker knows it */
-void pending_set_number(struct sched *s, uint64_t token, uint64_t number);
-bool pending_answer_msg(struct port *p, uint64_t token, int status, struct msg *m);   /* takes its envelope */
-bool pending_answerable(struct port *p, uint64_t token);    /* false: it is an ask's, and there is no memory for it now */
-void pending_end_all(struct port *p);                       /* when nothing runs any more */
-bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);
-void pending_drop(struct port *p, uint64_t token);          /* rolled back before it was sent */
-void pending_expired(struct port *p, uint64_t token);
-int  pending_wait(struct sched *s, uint64_t token, uint64_t until_ns, size_t *answer_len);
 
 static inline struct cell *cell_at(struct sched *s, uint32_t number)
 {

@@ -83,9 +83,9 @@ uint32_t serve_ring(struct worker *w, struct cell *c, struct type *ty, struct mb
 			}
 			if (hands_many(&w->hands) || !cell_ready(c))
 				most = n;
-		}
-		if (t->so_far.state)
+		} else if (t->so_far.state) {
 			turn_changed(w, c);
+		}
 		count_one(&t->counts->handled, 1);
 		mailbox_release(slot);
 	}

@@ -206,8 +206,11 @@ static int run_hook(struct run *r, uint32_t i)
 		return NOH_EPOISON;
 	begin_part(r, i);
 	poison_note(w, p->cell, &p->msg, 1);
+	supervise_hook_begins(w, p->type);
 	rc = p->type->single(t, &p->msg);
 	poison_done(w);
+	if (p->type->supervised)
+		rc = supervise_hook_ended(w, rc);
 	if (rc == NOH_REFUSED && (t->so_far.flags & TURN_REFUSED))
 		p->answer = t->refusal;
 	else if (t->so_far.flags & TURN_REFUSED)
@@ -311,7 +314,7 @@ static int record_key(struct run *r, int status)
 	struct step *s = r->s;
 	struct durable_key key = { .key = s->key, .key_len = s->key_len, .answer = r->answers,
 				   .len = r->answer_len,
-				   .part = { .at_ms = sched_now_ms(r->w) + s->sched->wall_offset_ms,
+				   .part = { .at_ms = sched_wall_ms(r->w),
 					     .body_hash = s->print, .status = status } };
 
 	return durable_prepare_part(r->w, s->parts[0].cell, &r->group, &key);
@@ -322,7 +325,7 @@ static void remember_key(struct run *r, int status, uint64_t due)
 	struct step *s = r->s;
 	struct step_part *p = &s->parts[0];
 	struct sched_storage *disk = p->type->storage;
-	struct part_idem part = { .at_ms = sched_now_ms(r->w) + s->sched->wall_offset_ms,
+	struct part_idem part = { .at_ms = sched_wall_ms(r->w),
 				  .body_hash = s->print, .status = status };
 	size_t len = sizeof part + r->answer_len;
 	uint8_t *bytes = mem_alloc(len);

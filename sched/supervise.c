@@ -1,6 +1,8 @@
 #include "sched/supervise.h"
 
 #include "core/plant.h"
+#include "core/random.h"
+#include "noh_reconcile.h"
 #include "sched/events.h"
 #include "sched/kin.h"
 #include "sched/notice.h"
@@ -52,11 +54,6 @@ void supervise_count_restart(struct worker *w, struct vitals *v)
 	vitals_lock(w->fixed.sched, v);
 	v->of.restarts += v->of.restarts < UINT32_MAX;
 	vitals_unlock(w->fixed.sched, v);
-}
-
-uint64_t supervise_wall_ms(struct worker *w)
-{
-	return sched_now_ms(w) + w->fixed.sched->wall_offset_ms;
 }
 
 void supervise_tell(struct worker *w, struct cell *c, const struct vitals *v, int kind, const char *from, const char *to)
@@ -124,33 +121,18 @@ void supervise_commit(struct worker *w)
 
 /* ── failing ── */
 
-static uint64_t random_up_to(struct worker *w, uint64_t most)
-{
-	uint64_t x = w->mine.rng;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	w->mine.rng = x;
-	return (x * UINT64_C(0x2545F4914F6CDD1D) >> 16) % (most + 1);
-}
-
-/* Full jitter: those that failed together do not come back together. */
 static uint64_t backoff_ms(struct worker *w, const noh_supervision *p, uint32_t streak)
 {
-	uint64_t most = p->base_ms;
+	noh_backoff policy = { .base_ms = p->base_ms, .factor = p->factor,
+			       .cap_ms = PLANT(PLANT_BACKOFF_UNCAPPED) ? UINT32_MAX : p->cap_ms };
 
-	for (uint32_t i = 1; i < streak && (most < p->cap_ms || (PLANT(PLANT_BACKOFF_UNCAPPED) && most < UINT32_MAX)); i++)
-		most *= p->factor;
-	if (most > p->cap_ms && !PLANT(PLANT_BACKOFF_UNCAPPED))
-		most = p->cap_ms;
-	return random_up_to(w, most);
+	return noh_backoff_ms(&policy, streak, random_next(&w->mine.rng) * UINT64_C(0x2545F4914F6CDD1D) >> 16);
 }
 
 /* True: it was too often. */
 bool supervise_count(struct worker *w, struct cell *c, struct vitals *v, const noh_supervision *p, const char *reason)
 {
-	uint64_t now = supervise_wall_ms(w);
+	uint64_t now = sched_wall_ms(w);
 	size_t len = strlen(reason);
 
 	vitals_lock(w->fixed.sched, v);
@@ -192,7 +174,7 @@ static void arm(struct worker *w, struct cell *c, struct vitals *v, uint64_t del
 
 void supervise_go_down(struct worker *w, struct cell *c, struct vitals *v, uint64_t delay_ms)
 {
-	supervise_set_health(w, v, NOH_DOWN, supervise_wall_ms(w) + delay_ms);
+	supervise_set_health(w, v, NOH_DOWN, sched_wall_ms(w) + delay_ms);
 	v->down = true;
 	c->ext->rests_on = 0;
 	c->flags |= CELL_BLOCKED;

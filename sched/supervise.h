@@ -63,7 +63,6 @@ void supervise_gauge(struct port *p, struct vitals *v);          /* its health h
 void supervise_note(struct worker *w, struct cell *c);           /* its vitals, into a record */
 
 /* ── between supervise.c and given_up.c ── */
-uint64_t supervise_wall_ms(struct worker *w);
 void supervise_set_health(struct worker *w, struct vitals *v, noh_health health, uint64_t until_ms);
 void supervise_come_up(struct worker *w, struct cell *c, struct vitals *v);      /* it is not down any more */
 void supervise_count_restart(struct worker *w, struct vitals *v);

@@ -162,8 +162,11 @@ static ALWAYS_INLINE int tell(noh_turn *t, uint32_t number, uint32_t gen, uint32
 		rc = limit_admit(&t->worker->mine.port, c, ty);
 	if (__builtin_expect(rc != NOH_OK, 0))
 		return rc;
-	if (__builtin_expect(!set_body(&e->msg, body, len), 0))
+	if (__builtin_expect(!set_body(&e->msg, body, len), 0)) {
+		if (load_relaxed(&ty->limits) & LIMIT_REFUSE)
+			limit_unadmit(&t->worker->mine.port, c, ty);
 		return tell_no_memory(t, len);
+	}
 	e->cell = number;
 	e->gen = gen;
 	e->msg.kind = kind;
@@ -400,8 +403,13 @@ static int ask(noh_turn *t, uint32_t number, uint32_t gen, uint32_t kind, const 
 	}
 	if (o && o->wait) {
 		if (!cell_ext(t->cell)) {
+			struct cell *c = cell_at(t->sched, number);
+			struct type *ty = cell_type(t->sched, c);
+
 			t->fx->count--;
 			msg_free_body(&t->fx->list[t->fx->count].msg);
+			if (load_relaxed(&ty->limits) & LIMIT_REFUSE)
+				limit_unadmit(&t->worker->mine.port, c, ty);
 			pending_drop(&t->worker->mine.port, token);
 			return error_set(NOH_ENOMEM, "no memory to wait for an answer");
 		}

@@ -207,8 +207,6 @@ int noh_answer(noh_turn *t, noh_promise promise, int status, const void *body, s
 
 /* ── schedules ── */
 
-#define YEAR_MS (UINT64_C(366) * 24 * 3600 * 1000)
-
 static struct schedule_op *op_new(noh_turn *t)
 {
 	if (t->op_count == t->op_room) {
@@ -254,7 +252,7 @@ static int schedule(noh_turn *t, uint32_t kind, uint64_t delay, uint64_t period)
 
 	if (t->so_far.flags & TURN_READONLY)
 		return turn_read_only(t);
-	if (delay > YEAR_MS)
+	if (delay > NOH_SCHEDULE_MAX_MS)
 		return error_set(NOH_EINVAL, "%s: a schedule of %llu ms: at most a year is allowed",
 				 noh_address(t), (unsigned long long)delay);
 	if (t->type->pub.kinds && kind >= t->type->pub.kind_count)

@@ -177,7 +177,7 @@ static void put_idem(struct sink *k, const struct noh_turn *t)
 	p = put(k, PART_IDEM, envelope_key(env, t->msgs[0].len), env->key_len, sizeof *p + len);
 	if (!p)
 		return;
-	*p = (struct part_idem){ .at_ms = sched_now_ms(t->worker) + t->sched->wall_offset_ms,
+	*p = (struct part_idem){ .at_ms = sched_wall_ms(t->worker),
 				 .body_hash = durable_print(&t->msgs[0]),
 				 .status = a ? (int32_t)a->gen : NOH_OK,
 				 .flags = !a && t->so_far.replied ? IDEM_DEFERRED : 0 };
@@ -313,7 +313,7 @@ void turn_record_dead(struct sink *k, struct worker *w, struct cell *c, const no
 		id = (struct message_id){ env->sender, env->seq, env->index, 0 };
 	dead = put(k, PART_DEAD, address, cell_address(s, c, address), sizeof *dead + padded + m->len);
 	if (dead) {
-		*dead = (struct part_dead){ .id = id, .at_ms = sched_now_ms(w) + s->wall_offset_ms, .kind = m->kind,
+		*dead = (struct part_dead){ .id = id, .at_ms = sched_wall_ms(w), .kind = m->kind,
 					    .reason_len = (uint32_t)len };
 		if (len) {
 			memset((char *)(dead + 1) + padded - 8, 0, 8);

@@ -1,8 +1,8 @@
 #include "sched/vitals.h"
 
+#include "core/spin.h"
 #include "sched/kin.h"
 
-#include <sched.h>
 #include <string.h>
 
 /* ── the table ── */
@@ -12,21 +12,6 @@ static_assert(VITALS_HEALTH_MAX == NOH_AWAITING, "the format says so");
 static struct vitals_stripe *stripe_of(struct sched *s, uint64_t hash)
 {
 	return &s->vitals->stripes[hash >> 56];
-}
-
-static void hold(struct vitals_stripe *t)
-{
-	uint32_t none = 0;
-
-	for (uint32_t tries = 0; load_relaxed(&t->held) || !cas_acquire(&t->held, &none, 1); tries++) {
-		none = 0;
-		tries < 100 ? cpu_relax() : (void)sched_yield();
-	}
-}
-
-static void let_go(struct vitals_stripe *t)
-{
-	store_release(&t->held, 0);
 }
 
 bool vitals_open(struct sched *s)
@@ -142,7 +127,7 @@ struct vitals *vitals_hold(struct sched *s, const char *address, size_t len, uin
 	struct vitals_stripe *t = stripe_of(s, hash);
 	struct vitals *v;
 
-	hold(t);
+	spin_lock(&t->held);
 	v = find(t, hash, address, len);
 	if (!v && make_it) {
 		v = make(t, hash, address, len, type);
@@ -150,18 +135,18 @@ struct vitals *vitals_hold(struct sched *s, const char *address, size_t len, uin
 			store_relaxed(&s->vitals_used, 1);
 	}
 	if (!v)
-		let_go(t);
+		spin_unlock(&t->held);
 	return v;
 }
 
 void vitals_lock(struct sched *s, const struct vitals *v)
 {
-	hold(stripe_of(s, v->hash));
+	spin_lock(&stripe_of(s, v->hash)->held);
 }
 
 void vitals_unlock(struct sched *s, const struct vitals *v)
 {
-	let_go(stripe_of(s, v->hash));
+	spin_unlock(&stripe_of(s, v->hash)->held);
 }
 
 bool vitals_text(char **to, uint8_t *len, const char *text, size_t n)
@@ -244,7 +229,7 @@ void vitals_leave(struct sched *s, struct cell *c)
 	if (!vitals_if(c))
 		return;
 	c->ext->vitals = NULL;
-	hold(t);
+	spin_lock(&t->held);
 	at = place_of(t, body_hash(c), address, len);
 	if (at && *at && (*at)->cell == cell_number(s, c)) {
 		v = *at;
@@ -257,7 +242,7 @@ void vitals_leave(struct sched *s, struct cell *c)
 			v = NULL;
 		}
 	}
-	let_go(t);
+	spin_unlock(&t->held);
 	if (v)
 		entry_free(v);
 }
@@ -373,11 +358,11 @@ void vitals_each(struct sched *s, vitals_fn *each, void *arg)
 	for (uint32_t i = 0; i < VITALS_STRIPES; i++) {
 		struct vitals_stripe *t = &s->vitals->stripes[i];
 
-		hold(t);
+		spin_lock(&t->held);
 		for (uint32_t b = 0; b < t->room; b++)
 			for (struct vitals *v = t->buckets[b]; v; v = v->next)
 				each(arg, v);
-		let_go(t);
+		spin_unlock(&t->held);
 	}
 }
 

@@ -7,6 +7,7 @@
  * timer put into its wheel from elsewhere, the watchdog, stop. Each puts its thing down first and
  * wakes then.
  */
+#include "core/random.h"
 #include "sched/durable.h"
 #include "sched/late.h"
 #include "sched/notice.h"
@@ -272,10 +273,7 @@ static bool steal_some(struct worker *w)
 
 	if (!spread_may_steal(w) || s->worker_count < 2)
 		return false;
-	w->mine.rng ^= w->mine.rng << 13;
-	w->mine.rng ^= w->mine.rng >> 7;
-	w->mine.rng ^= w->mine.rng << 17;
-	uint32_t i = (uint32_t)(w->mine.rng >> 33) % (s->worker_count - 1);
+	uint32_t i = (uint32_t)(random_next(&w->mine.rng) >> 33) % (s->worker_count - 1);
 	struct worker *o = &s->workers[(w->fixed.index + 1 + i) % s->worker_count];
 
 	return runq_length(&o->runq) + hands_length(&o->hands) > 1 && spread_steal(w, o) > 0;

@@ -78,6 +78,7 @@ static void giving_up_and_resuming_are_told(void)
 
 	(void)call(box, "strict:a", FAIL);
 	expect_told(box, NULL, "quarantined", "quarantined down>quarantined it broke|");
+	expect_told(box, "strict:a", "deactivated", "deactivated active>not active it was given up|");
 	EXPECT_EQ(noh_resume(box, "strict:a", SOON), NOH_OK);
 	expect_told(box, NULL, "resumed", "resumed quarantined>healthy |");
 	end(box);

@@ -413,6 +413,38 @@ static void a_type_can_be_quarantined_as_a_whole(void)
 	end(box);
 }
 
+static bool all_have_gone(void *box)
+{
+	char address[16];
+	bool gone = true;
+
+	for (int i = 0; gone && i < 100; i++) {
+		snprintf(address, sizeof address, "w:%d", i);
+		gone = status_of(box, address).life == NOH_NOT_ACTIVE;
+	}
+	return gone;
+}
+
+/* Whoever has the first place of all as well. */
+static void all_of_a_quarantined_type_leave_memory(void)
+{
+	noh_box *box = BOX(1, &jailed_all);
+	bool first = false;
+	char address[16];
+	noh_actor ref;
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(address, sizeof address, "w:%d", i);
+		EXPECT_EQ(call(box, address, GET), NOH_OK);
+		EXPECT_EQ(noh_ref(box, address, &ref), NOH_OK);
+		first |= (uint32_t)ref.bits == 2;                /* 1 is nobody's */
+	}
+	EXPECT(first);
+	fail_too_often(box, "w:fails");
+	EXPECT(test_wait_until(all_have_gone, box, SOON));
+	end(box);
+}
+
 static void a_quarantined_type_stays_so_across_a_restart_of_the_box(void)
 {
 	char room[256];
@@ -559,6 +591,7 @@ TEST_MAIN(
 	TEST(quarantine_lasts_across_a_restart_of_the_box, "SUP-16 SUP-17"),
 	TEST(a_higher_revision_is_a_new_beginning, "SUP-07"),
 	TEST(a_type_can_be_quarantined_as_a_whole, "SUP-05"),
+	TEST(all_of_a_quarantined_type_leave_memory, "SUP-05"),
 	TEST(a_quarantined_type_stays_so_across_a_restart_of_the_box, "SUP-05"),
 	TEST(a_process_that_ended_in_its_turn_is_its_failure, "SUP-01 SUP-17"),
 	TEST(strict_limits_count_failures_not_messages, "SUP-06"),

@@ -1,5 +1,5 @@
 /* tests/interleave/journal_cases.c - records on their way to the journaller: durable means collected, an
- * effect never comes before its cause, nobody waits for a sleeping journaller. */
+ * effect never comes before its cause, nobody waits for a sleeping journaller, what found no room goes when there is some. */
 #include "tests/interleave/common.h"
 
 #define RECORDS 4
@@ -140,9 +140,114 @@ static void all_was_collected(void)
 	CHECK(jc.frame[1]);
 }
 
+/* ── what waits for room in the journal's ring: nothing stays behind (as notice.c does it) ──────── */
+static uint32_t relay_pushed;
+
+static void open_relay(void)
+{
+	relay_pushed = 0;
+	w->relay_waits = 0;
+	w->relay_went = 0;
+}
+
+/* flag[0]: so many have room, and no more. */
+static bool relay_one(void)
+{
+	if (w->relay_went >= load_acquire(&w->flag[0]))
+		return false;
+	w->relay_went = w->relay_went + 1;
+	w->relay_waits = w->relay_waits - 1;
+	return true;
+}
+
+static bool relay_all(uint64_t *seen)
+{
+	bool late = false;
+
+	for (struct sysmsg *n = (struct sysmsg *)relay_take(&w->relay); n; n = n->next)
+		w->relay_waits = w->relay_waits + 1;
+	while (w->relay_waits) {
+		if (relay_one())
+			continue;
+		if (late)
+			return true;
+		late = true;
+		*seen = relay_some_late(&w->relay, &w->durable);
+	}
+	relay_none_late(&w->relay);
+	return false;
+}
+
+static void relay_pass(void)
+{
+	uint64_t seen = 0;
+	bool late;
+
+	do {
+		if (!relay_hold(&w->relay))
+			return;
+		late = relay_all(&seen);
+	} while (relay_let_go(&w->relay, late, &w->durable, seen));
+}
+
+static void relay_node(uint32_t i)
+{
+	void *top = relay_top(&w->relay);
+
+	do
+		w->node[i].next = (struct sysmsg *)top;
+	while (!relay_push(&w->relay, &top, &w->node[i]));
+	relay_pushed++;
+	relay_pass();
+}
+
+/* Somebody makes room, as the journaller does: first the room, then progress, then a look at who is late. */
+static void relay_room(uint32_t room)
+{
+	store_release(&w->flag[0], room);
+	store_seq_cst(&w->durable, (uint64_t)room);
+	if (relay_any_late(&w->relay))
+		relay_pass();
+}
+
+static void open_relay_with_room(void)
+{
+	open_relay();
+	store_relaxed(&w->flag[0], 4u);
+}
+static void relay_push_push(int t)
+{
+	relay_node((uint32_t)t);
+	relay_node((uint32_t)t + 2);
+}
+static void relay_push_room(int t)
+{
+	if (t == 0)
+		relay_node(0);
+	else
+		relay_room(1);
+}
+static void relay_push_two_rooms(int t)
+{
+	if (t == 2) {
+		relay_room(1);
+		relay_room(2);
+	} else {
+		relay_node((uint32_t)t);
+	}
+}
+static void all_was_relayed(void)
+{
+	CHECK(w->relay_went == relay_pushed && w->relay_waits == 0);
+	CHECK(PEEK(w->relay.pushed) == NULL && PEEK(w->relay.held) == 0 && PEEK(w->relay.late) == 0);
+}
+
 const struct a_case journal_cases[] = {
 	{ "gather_due", 2, open_gather, push_and_collect, durable_means_collected, NULL, 4, 6 },
 	{ "gather_cause", 3, open_gather, cause_and_effect, no_effect_without_its_cause, NULL, 3, 5 },
 	{ "gather_sleep", 2, open_gather, push_and_wait, all_was_collected, NULL, 4, 6 },
+	{ "relay", 2, open_relay_with_room, relay_push_push, all_was_relayed, NULL, 4, 6 },
+	{ "relay_room", 2, open_relay, relay_push_room, all_was_relayed, NULL, 6, 9 },
+	{ "relay_rooms", 3, open_relay, relay_push_two_rooms, all_was_relayed, NULL, 3, 4 },
 	{ NULL, 0, NULL, NULL, NULL, NULL, 0, 0 },
 };

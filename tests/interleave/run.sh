@@ -24,7 +24,7 @@ sizes='{0,10},{1,10},{2,10},{2,1},{2,1},{2,1},{2,1},{2,1}'
 common=(-D_GNU_SOURCE -DNOH_SANITIZED -DSLAB_RUN=2 -DSLAB_PART=1 -DHANDS=4 -DRING_LIFE=ring_life "-DRING_SIZES=$sizes"
 	-include $here/ring_life.h)
 ordered='core/slab.c mailbox/mailbox.c mailbox/mailbox.h mailbox/inbox.h sched/runq.c sched/runq.h
-	sched/park.h sched/park.c sched/step_word.h persist/gather.c'
+	sched/park.h sched/park.c sched/step_word.h sched/relay.h net/lease.h persist/gather.c'
 
 ok() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); printf '  FAIL  %s\n' "$*"; }
@@ -37,10 +37,10 @@ count() {   # what, exit status, output: a program that tried cases
 # What is checked is a copy: it stays the same while somebody edits.
 snapshot() {   # to
 	rm -rf "$1"
-	mkdir -p "$1/core" "$1/mailbox" "$1/sched" "$1/persist" "$1/$here"
+	mkdir -p "$1/core" "$1/mailbox" "$1/net" "$1/sched" "$1/persist" "$1/$here"
 	cp core/atomic.h core/slab.[ch] core/futex.[ch] core/mem.h core/must.h "$1/core/" &&
-		cp mailbox/*.[ch] "$1/mailbox/" && cp sched/runq.[ch] sched/park.[ch] sched/hands.h sched/step_word.h "$1/sched/" &&
-		cp persist/gather.[ch] "$1/persist/" &&
+		cp mailbox/*.[ch] "$1/mailbox/" && cp sched/runq.[ch] sched/park.[ch] sched/hands.h sched/step_word.h sched/relay.h "$1/sched/" &&
+		cp net/lease.h "$1/net/" && cp persist/gather.[ch] "$1/persist/" &&
 		cp $here/*.[ch] $here/relacy.cpp "$1/$here/"
 }
 units='mailbox/mailbox mailbox/ring core/slab core/futex sched/runq sched/park persist/gather tests/interleave/dfs
@@ -80,7 +80,7 @@ logic_twin() {   # name file cases sed-script...
 	local name=$1 file=$2 cases=${3//,/ } twin=$out/twin found
 	rm -rf "$twin"
 	mkdir -p "$twin"
-	cp -rp "$src/core" "$src/mailbox" "$src/sched" "$src/persist" "$src/tests" "$twin/"
+	cp -rp "$src/core" "$src/mailbox" "$src/net" "$src/sched" "$src/persist" "$src/tests" "$twin/"
 	find "$twin" -name '*.o' -delete
 	shift 3
 	sed -i "$*" "$twin/$file"
@@ -146,6 +146,8 @@ cases_for() {   # file: those that run its code, the likeliest first
 	runq.*) echo runq_thief runq_two_thieves ;;
 	inbox.h|park.*) echo inbox_park inbox_takers ;;
 	step_word.h) echo step_deadline step_yields ;;
+	lease.h) echo lease ;;
+	relay.h) echo relay relay_room relay_rooms ;;
 	gather.c) echo gather_due gather_cause gather_sleep ;;
 	*) echo push_push lap grow_across run_across run_cursor run_idle drop_one drop_five drop_grow grow lane_idle room kill_push kill_drop claim_claim lane_park lane_kill \
 		lane_reborn park_wake two_boxes two_boxes_drop drop_two push_push_run capacity_two old_ring room_run ;;

@@ -389,7 +389,47 @@ static void let_go_once(void)
 	CHECK(PEEK(w->step) != STEP_WAITS && PEEK(w->step) != STEP_OWNED);
 }
 
+/* ── connections that a sleeping worker lends: one at a time touches them ──────────────────────── */
+static uint32_t lent, at_it;
+
+static void open_lease(void)
+{
+	lent = at_it = 0;
+	store_relaxed(&w->lease, (uint32_t)LEASE_OURS);
+	w->sent = 0;
+}
+static void send_one(void)
+{
+	CHECK(at_it++ == 0);
+	(void)load_relaxed(&w->flag[0]);        /* others may come in between */
+	w->sent = w->sent + 1;
+	lent++;
+	at_it--;
+}
+static void sleep_and_borrow(int t)
+{
+	if (t == 0) {
+		for (int i = 0; i < 2; i++) {
+			send_one();
+			lease_offer(&w->lease);
+			while (!lease_back(&w->lease))
+				pause_here();
+		}
+		send_one();
+		lease_offer(&w->lease);
+	} else if (lease_take(&w->lease)) {
+		send_one();
+		lease_return(&w->lease);
+	}
+}
+static void all_was_sent(void)
+{
+	CHECK(w->sent == lent && lent >= 3);
+	CHECK(PEEK(w->lease) == LEASE_FREE);
+}
+
 const struct a_case sched_cases[] = {
+	{ "lease", 3, open_lease, sleep_and_borrow, all_was_sent, NULL, 4, 6 },
 	{ "step_deadline", 3, open_step, step_and_deadline, let_go_once, NULL, 4, 6 },
 	{ "step_yields", 3, open_step, step_that_yields, let_go_once, NULL, 4, 6 },
 	{ "runq_thief", 2, queue_with_one, owner_and_thief, each_item_once, NULL, 5, 8 },

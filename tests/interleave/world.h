@@ -14,8 +14,10 @@
 #include "core/slab.h"
 #include "mailbox/inbox.h"
 #include "mailbox/mailbox.h"
+#include "net/lease.h"
 #include "persist/gather.h"
 #include "sched/park.h"
+#include "sched/relay.h"
 #include "sched/step_word.h"
 #ifndef __cplusplus
 #include "sched/hands.h"       /* its entries are read in place: not for Relacy's atomics */
@@ -56,6 +58,10 @@ struct world {
 	atomic_u64        durable;
 	atomic_u32        step;
 	PLAIN(uint32_t)   held;             /* by the step */
+	atomic_u32        lease;
+	PLAIN(uint32_t)   sent;             /* of whoever has the lease */
+	struct relay      relay;
+	PLAIN(uint32_t)   relay_waits, relay_went;  /* of whoever holds the relay */
 };
 extern struct world *w;
 

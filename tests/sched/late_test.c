@@ -246,6 +246,47 @@ static void what_is_sent_in_hooks_is_delivered_too(void)
 	noh_close(box);
 }
 
+/* Its activation leaves it late, and in the same lane it is told to restart: that comes when all is out. */
+static void what_comes_by_the_system_lane_waits_too(void)
+{
+	static const noh_supervision often = { .base_ms = 1, .cap_ms = 5, .restarts = 100 };
+	noh_options o = kit_options(1);
+	noh_type kin = writer;
+	struct cell *w, *r;
+	struct sysmsg *n;
+	uint32_t gen, r_gen;
+	struct port *p;
+
+	kin.supervision = &often;
+	hooks_write = true;
+	store_relaxed(&in_order, 0);
+	box = kit_open(&o, TYPES(&kin, &reader));
+	EXPECT_EQ(box_start_stepped(box), NOH_OK);
+	p = sched_port(&box->sched);
+	EXPECT_EQ(sched_resolve(p, "reader:r", 8, &r, &r_gen), NOH_OK);
+	EXPECT(mailbox_claim(&r->mailbox, r_gen));       /* it is ours, and BUSY */
+	EXPECT_EQ(sched_resolve(p, "writer:w", 8, &w, &gen), NOH_OK);
+	for (int i = 0; i < 2; i++) {
+		n = node_take(p, SYS_KIN_RESTART);
+		n->token = ref_make(cell_number(&box->sched, w), gen).bits;
+		n->body.bytes[0] = 0;
+		sched_sys(p, w, gen, n);
+	}
+	sched_port_done(p);
+	no_rings();
+	steps(20);
+	EXPECT_EQ(late(), NOTES);                        /* of one hook */
+	rings_again();
+	sched_enqueue(&box->sched.workers[0].mine.port, r);
+	steps(40);
+	EXPECT_EQ(late(), 0);
+	EXPECT_EQ(load_acquire(&in_order), 3 * NOTES);   /* it came, and was restarted twice */
+	EXPECT_EQ(stats_of(box, "writer").restarts, 2);
+	EXPECT_EQ(stats(box).dead_letters, 0);
+	hooks_write = false;
+	noh_close(box);
+}
+
 static void stepped(void *user, int status, const noh_part_answer *answers, size_t count)
 {
 	(void)answers;
@@ -439,6 +480,7 @@ static void a_turn_fails_before_it_is_recorded_or_not_at_all(void)
 TEST_MAIN(TEST(what_a_turn_sent_is_delivered_in_order_when_no_ring_can_be_had, "TB-02"),
 	  TEST(a_sender_runs_nothing_until_what_it_sent_is_out, "TB-02"),
 	  TEST(what_is_sent_in_hooks_is_delivered_too),
+	  TEST(what_comes_by_the_system_lane_waits_too, "TB-02"),
 	  TEST(all_of_a_step_is_delivered_too),
 	  TEST(what_is_late_when_the_box_closes_is_counted),
 	  TEST(the_budget_is_not_asked_again_for_what_was_sent),

@@ -90,7 +90,7 @@ void scanner_recovered(const bool *there)
 
 static void each(void *arg, const noh_scanned *s)
 {
-	unsigned a = family_is(s->address) ? VOL_FIRST : actor_at(s->address);
+	unsigned a = family_is(s->address) || limited_is(s->address) ? VOL_FIRST : actor_at(s->address);
 
 	(void)arg;
 	if (!is_durable(a))

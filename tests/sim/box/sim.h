@@ -2,7 +2,7 @@
  *
  * Read in this order: sim.h, model.c and recovery.c (what must hold), actors.c (who runs in the box),
  * clients.c and several.c (who calls it), scanner.c (who lists it), events.c (who reads what happened), family.c (who is
- * supervised), world.c (clock, disk, crashes), shortage.c (memory), steps.c (who goes next), sim_main.c.
+ * supervised), limited.c (who has limits), world.c (clock, disk, crashes), shortage.c (memory), steps.c (who goes next), sim_main.c.
  *
  * Owns     everything, in one struct: a seed begins with all of it zeroed.
  * Threads  one.
@@ -99,7 +99,7 @@ enum fault {
 struct plan {
 	unsigned targets;        /* of recorded messages: the first so many actors             */
 	unsigned workers, clients, ops, faults, crash_every, nest, capacity, fold_ms, latency;
-	bool     family;
+	bool     family, limited;
 	uint64_t kinds, memory_budget, journal_bytes, fold_bytes, segment_bytes, events_bytes;
 	uint32_t ring_bytes;
 };
@@ -124,6 +124,14 @@ struct sim_family {              /* family.c */
 	uint32_t knot_fails, knot_failures, escalations;
 };
 
+enum limited { LIM_PACE, LIM_BRIM, LIM_FEW, LIMITED };
+enum { LIMITED_ACTORS = 4 };
+struct sim_bucket { uint64_t debt_ns, at_ns; };
+struct sim_limited {             /* limited.c; by type */
+	uint32_t sent[LIMITED_ACTORS], done[LIMITED_ACTORS], running;
+	struct sim_bucket bucket[LIMITED_ACTORS];
+};
+
 struct sleeper { bool asleep, no_room; uint64_t wake_ns; uint32_t event; };
 
 struct sim_seen {                /* how often what happened: what stays at 0 was not tested */
@@ -132,7 +140,7 @@ struct sim_seen {                /* how often what happened: what stays at 0 was
 		 torn, redelivered, keys_repeated, idem, ticks, beats, erased, coalesced_or_dropped, full,
 		 several_ok, several_undone, several_lost, shortages, refused_memory, late, steals, failed_turns, reads, slept, clean_stops, virtual_ms, scans, counted,
 		 events, events_gone,
-		 family_failures, escalations, tree_stops;
+		 family_failures, escalations, tree_stops, paced, refused_rate, placed;
 };
 
 struct only { long nest, faults; };      /* instead of what the plan draws, to make a finding smaller; -1 */
@@ -181,6 +189,7 @@ struct sim {
 	uint64_t event_cursor;
 	uint32_t event_last[ACTORS];     /* the version of its last event that was read; or EVENT_UNKNOWN */
 	struct sim_family family;
+	struct sim_limited limited[LIMITED];
 };
 extern struct sim *sim;
 extern struct sim_seen *seen;
@@ -268,6 +277,14 @@ void family_crashed(void);
 void family_recovered(void);
 bool family_quiet(void);
 void family_finished(void);
+
+/* limited.c */
+int  limited_register(noh_box *box);
+bool limited_is(const char *address);    /* then the model knows nothing of it */
+void limited_act(void);
+void limited_crashed(void);
+bool limited_quiet(void);
+void limited_finished(void);
 
 /* world.c */
 void world_begin(uint64_t seed, const char *dir);

@@ -32,7 +32,7 @@ static const char *const plant_names[PLANTS] = {
 	"relay-forgets", "key-forgotten", "entries-left", "step-split",
 	"event-stays",
 	"backoff-uncapped", "restart-loses", "escalation-loop", "stop-order",
-	"late-lost", "late-overtaken",
+	"late-lost", "late-overtaken", "token-lost", "place-kept",
 };
 
 /* Shared with the children. */
@@ -118,7 +118,7 @@ static void drain(void)
 		shared->step = sim->step;
 		if (i % 32 == 0) {
 			world_faults();
-			if (model_quiet() && !world_holds() && family_quiet())     /* an answer nobody waits for any more waits, too */
+			if (model_quiet() && !world_holds() && family_quiet() && limited_quiet())     /* an answer nobody waits for any more waits, too */
 				break;
 			if (sim_now() - asked > ASK_AGAIN_NS) {
 				client_end_schedules();
@@ -130,6 +130,7 @@ static void drain(void)
 	}
 	model_finished();
 	family_finished();
+	limited_finished();
 }
 
 static uint64_t run_seed(uint64_t seed, const char *dir)
@@ -225,7 +226,8 @@ static void say_seen(void)
 	       "  steps over several actors: %llu, undone turns %llu, lost in a crash %llu\n"
 	       "  scans %llu, types counted %llu; supervised: failures %llu, escalations %llu, trees stopped %llu\n"
 	       "  events read %llu (%llu readers came too late)\n"
-	       "  memory was short %llu times, refused %llu times; rounds with late messages %llu\n",
+	       "  memory was short %llu times, refused %llu times; rounds with late messages %llu\n"
+	       "  limits: %llu messages at a rate, %llu refused for it, %llu with a place\n",
 	       N(seeds), N(steps), N(turns), N(versions), N(messages), N(virtual_ms) / 1000, N(ops), N(answers),
 	       N(refused), N(unknown), N(reads), N(crashes), N(kills), N(cuts), N(deep), N(torn), N(twice),
 	       N(clean_stops), N(eio), N(nospc), N(jumps), N(rot), N(rot_found), N(rot_image),
@@ -233,7 +235,7 @@ static void say_seen(void)
 	       N(steals), N(redelivered), N(failed_turns), N(full), N(keys_repeated), N(idem), N(ticks), N(beats),
 	       N(erased), N(evictions), N(forced), N(coalesced_or_dropped),
 	       N(several_ok), N(several_undone), N(several_lost), N(scans), N(counted), N(family_failures), N(escalations), N(tree_stops), N(events), N(events_gone),
-	       N(shortages), N(refused_memory), N(late));
+	       N(shortages), N(refused_memory), N(late), N(paced), N(refused_rate), N(placed));
 #undef N
 }
 

@@ -252,6 +252,8 @@ static void run(unsigned who)
 		keeper_round();
 	else if (who == CLIENTS_TURN && sim->plan.family && sim_one_in(3))
 		family_act();
+	else if (who == CLIENTS_TURN && sim->plan.limited && sim_one_in(3))
+		limited_act();
 	else if (who == CLIENTS_TURN && sim_one_in(6))
 		scanner_act();
 	else if (who == CLIENTS_TURN && sim_one_in(6))

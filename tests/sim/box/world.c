@@ -79,6 +79,7 @@ static void draw_plan(struct plan *p)
 	if (sim_one_in(4))
 		p->events_bytes = 2000u << sim_below(6);
 	p->family = sim->seed % 3 == 0;          /* not drawn: the others stay as they are */
+	p->limited = sim->seed % 3 == 1;
 	if (p->faults & F_TIGHT) {
 		p->capacity = 1 + sim_below(6);
 		p->journal_bytes = sim_one_in(2) ? 0 : 65536u << sim_below(3);
@@ -146,7 +147,8 @@ static void start(void)
 	box->sched.journal.epoch = epoch;
 	box->disk.keeper.fold_bytes = sim->plan.fold_bytes;
 	box->disk.keeper.fold_ms = sim->plan.fold_ms;
-	if (actors_register(box) != NOH_OK || family_register(box) != NOH_OK || box_start_stepped(box) != NOH_OK)
+	if (actors_register(box) != NOH_OK || family_register(box) != NOH_OK || limited_register(box) != NOH_OK ||
+	    box_start_stepped(box) != NOH_OK)
 		sim_violation("the box does not start: %s", noh_why());
 	steps_restart();
 }
@@ -360,6 +362,7 @@ void world_crash(void)
 	die();
 	client_crashed();
 	family_crashed();
+	limited_crashed();
 	world_reopen();
 }
 
@@ -490,6 +493,7 @@ void world_end(void)
 	lmdb_wrap_rebuild();
 	client_crashed();
 	family_crashed();
+	limited_crashed();
 	world_reopen();
 	for (unsigned a = 0; a < ACTORS; a++)
 		if (is_durable(a) && sim->tip[a] != last[a])
