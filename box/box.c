@@ -494,7 +494,7 @@ int noh_stop(noh_box *box, uint32_t timeout_ms)
 	box_events_stop(box);
 	box_wait_for_ports(s);                   /* who came before the flag may finish */
 	if (!box->stepped && wait_quiet(s, until)) {
-		box_stop_trees(box, until);
+		box_stop_trees(box, until, NULL, NULL);
 		store_seq_cst(&s->stopping, 2);
 		while (!(done = sched_actors(s) == 0) && clock_now_ns(&s->clock) < until) {
 			store_seq_cst(&s->sweep_next, 0);

@@ -112,8 +112,9 @@ void box_events_close(noh_box *box);
 /* vitals.c - types that are quarantined as a whole: whoever is to blame has it stored. Blocks in the image. */
 void box_find_quarantined_types(noh_box *box);
 
-/* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. */
-void box_stop_trees(noh_box *box, uint64_t until_ns);
+/* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. go_on (or
+ * NULL) is asked now and then; false: it is not waited for any longer. */
+void box_stop_trees(noh_box *box, uint64_t until_ns, bool (*go_on)(void *arg), void *arg);
 
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100
