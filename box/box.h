@@ -86,7 +86,7 @@ int box_start_stepped(noh_box *box);
 bool box_is_quiet(struct sched *s, bool network);
 void box_wait_for_ports(struct sched *s);
 
-/* serve.c - the network. */
+/* serve.c - the network; deliver.c: its requests. */
 void box_net_start(noh_box *box);                            /* types are known; before the threads */
 void box_net_stop(noh_box *box);
 void box_net_close(noh_box *box);                            /* no thread runs                      */
@@ -126,6 +126,9 @@ int  box_disk_start(noh_box *box, bool threads);             /* types are known 
 int  box_disk_stop(noh_box *box, bool fold);                 /* workers have ended               */
 void box_disk_close(noh_box *box);
 void box_disk_share(noh_box *box);                           /* the memory budget is known, or new */
+/* wake.c - the keeper's: who has messages from before, once; whose timers are due soon, again and again. */
+void box_wake_left_behind(noh_box *box);
+void box_arm_timers(noh_box *box);
 /* What the two threads do in one round; tests and the simulator call them. */
 int  box_journal_round(noh_box *box, bool wait);
 int  box_keeper_round(noh_box *box);
