@@ -105,9 +105,10 @@ wait_for "one waits" '^noh_actors_resting\{type="counter",reason="rate"\} 1$' pa
 [ $rc -eq 1 ] && grep -q '1 actors are still in memory and 1 messages not handled after 300 ms' drained && ok || fail "a drain that takes too long (exit $rc)" "$(cat drained)"   # CLI-05
 ends_with 1 "a server with something left"
 wait
-start_server --http-port "$http" || finish
+start_server --http-port "$http" --log-level info || finish
 is "DRAIN answers when it is over" OK redis drain deadline 20000
 ends_with 0 "a server that was told DRAIN"
+like "its log says who asked" 'default asked to drain the server' cat log
 start_server --http-port "$http" --limit-actor-rate counter=0.01:1 --stop-deadline 500ms || finish
 redis incr a > /dev/null 2>&1
 redis incr a > /dev/null 2>&1 &
