@@ -443,19 +443,15 @@ bool call_reload(struct call *c, format_fn *format, struct tag tag)
 bool call_drain(struct call *c, uint32_t deadline_ms, format_fn *format, struct tag tag)
 {
 	enum { SLACK_MS = 30000 };               /* the program tells when it is over */
-	const struct request patient = { .timeout_ms = deadline_ms + SLACK_MS };
 	const noh_listen_options *o = &c->net->server->o;
 	uint32_t number = 0;
 
 	if (!o->on_drain)
 		return false;
 	if (format) {
-		number = new_slot(c, &patient, 1, format, tag);
-		if (!number) {
-			no_memory(c);
+		number = request_slot(c, deadline_ms + SLACK_MS, format, tag);
+		if (!number)
 			return true;
-		}
-		slot_enqueue(c->net, c->conn, number);
 	}
 	o->on_drain(o->user, number ? slot_token(c->net, number) : 0, deadline_ms);
 	return true;
