@@ -408,6 +408,12 @@ extern const char *const request_prefixes[];           /* by enum request_type: 
 void request_deliver(struct net *n);                   /* what has arrived, to the door         */
 uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
 void request_abandon(struct net *n, struct conn *c);
+void request_refuse(struct net *n, uint64_t token, int rc);      /* it was not even sent: the sentence says why */
+/* What the command has on its stack or in its arguments is copied, but for large bodies: those are delivered before it
+ * returns. */
+void request_arrive(struct net *n, const struct request *r, uint32_t slot);
+
+/* ── call.c ── */
 /* A slot for one answer from elsewhere, the last of its connection's. 0: no memory, and the client was told. */
 uint32_t request_slot(struct call *c, uint32_t timeout_ms, format_fn *format, struct tag tag);
 
