@@ -337,6 +337,11 @@ struct net {
 	atomic_u32     lease;                      /* lend.c: who may touch all this                */
 };
 
+/* ── listen.c ── */
+int  listen_open(struct server *s);                      /* all its sockets; the sentence names the address */
+void listen_close(struct server *s);
+void server_unlisten(struct server *s, uint32_t worker);       /* this one has no network */
+
 /* ── server.c ── */
 int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
 void server_close(struct server *s);                   /* no worker runs any more */
@@ -344,7 +349,6 @@ int  server_set_accounts(struct server *s, const noh_account *list, size_t count
 uint64_t account_mark(const uint8_t token[32]);        /* what a session keeps of it */
 bool server_is_guarded(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
-void server_unlisten(struct server *s, uint32_t worker);       /* this one has no network */
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 void server_drain(struct server *s);                   /* it will end: what is refused is said to be for that */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
