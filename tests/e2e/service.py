@@ -330,6 +330,33 @@ def case_sockets_refused():
     expect(p.wait(SOON) == 0, "exit 0")
 
 
+def case_container():
+    """argv: packaging/Containerfile. No engine is needed: its words are known, and what it sets makes a server that is healthy."""
+    known = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "VOLUME", "ENV", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+    text = "".join(l for l in open(sys.argv[3]) if not l.startswith("#")).replace("\\\n", "")
+    lines = [l.split(None, 1) for l in text.splitlines() if l.strip()]
+    expect(all(w[0] in known and len(w) == 2 for w in lines), "no such word: %s" % lines)
+    last = {w[0]: w[1] for w in lines}
+    expect(last["USER"] not in ("root", "0") and last["VOLUME"] == "/data" and last["EXPOSE"] == "6379 5012", "who, where: %s" % last)
+    tree = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[3])))
+    for word in [w[1].split()[1] for w in lines if w[0] == "COPY" and w[1].startswith("--from=build /src/LICENSE")]:
+        expect(os.path.exists(os.path.join(tree, os.path.basename(word))), "it copies %s" % word)
+    ports = [str(Sockets("x").port(0)) for _ in range(2)]
+    env = dict(os.environ, **dict(w[1].split("=", 1) for w in lines if w[0] == "ENV"))
+    expect((env["NOH_NET_RESP_PORT"], env["NOH_HTTP_PORT"]) == ("6379", "5012"), "the ports of the image")
+    env.update(NOH_DATA_DIR=os.path.abspath("data"), NOH_NET_RESP_PORT=ports[0], NOH_HTTP_PORT=ports[1], NOH_NET_BIND="127.0.0.1")
+    words = json.loads(last["ENTRYPOINT"]) + json.loads(last["CMD"])
+    p = subprocess.Popen([noh, *words[1:]], env=env, stdout=open("log", "wb"), stderr=subprocess.STDOUT)
+    check = [noh, *json.loads(last["HEALTHCHECK"].split("CMD ", 1)[1])[1:]]
+    end = time.monotonic() + SOON
+    while subprocess.run(check, env=env, capture_output=True).returncode != 0 and time.monotonic() < end:
+        time.sleep(0.05)
+    expect(subprocess.run(check, env=env, capture_output=True).returncode == 0, "its health check says that it is healthy")
+    p.send_signal(signal.SIGTERM)
+    expect(p.wait(SOON) == 0, "exit 0")
+    expect(subprocess.run(check, env=env, capture_output=True).returncode != 0, "and that a server that has ended is not")
+
+
 def case_sealed():
     """argv: no_uring, EPERM or ENOSYS."""
     seal, error = sys.argv[3], sys.argv[4]

@@ -73,6 +73,7 @@ for io in auto epoll; do
 	run_case "sockets of a service manager outlive the server ($io)" sockets $io
 done
 run_case "sockets of a service manager that cannot be used are told" sockets_refused
+run_case "the container's words, settings and health check are right" container "$root/packaging/Containerfile"
 activated() {   # by systemd's own program: it starts the server when the first client comes
 	local resp http pid i got=
 	resp=$((20000 + RANDOM % 10000)) http=$((30000 + RANDOM % 2000))
