@@ -1268,6 +1268,9 @@ typedef struct noh_listen_options {
 	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell
 					     beside their own; kept                                 */
 	void       *user;
+	/* TCP sockets that listen already (a service manager's, an older process's); the box's from noh_listen on. Instead of
+	 * bind and the port; all workers accept from it. 0: none.                               */
+	int         resp_fd, http_fd;
 } noh_listen_options;
 
 /* Before noh_start: opens the sockets; served from noh_start on. NOH_OK, NOH_EINVAL, NOH_ESYSTEM (the sentence
