@@ -98,8 +98,10 @@ static int recover(noh_box *box, const noh_options *o, struct journal_end *end, 
 	struct replaying r = { *tail, &box->events, 0 };
 
 	eventlog_begin(&box->events, db_events_newest(d->db));
+	if (rc == NOH_OK && !d->dir.unfinished)
+		rc = journal_must_be_there(d->disk, d->dir.path);
 	if (rc == NOH_OK)
-		rc = journal_recover(d->disk, d->dir.id, frame, replay, &r, end);
+		rc = care_named(journal_recover(d->disk, d->dir.id, frame, replay, &r, end), d->dir.path);
 	if (rc != NOH_OK)
 		return rc;
 	tail_done(*tail);
@@ -131,6 +133,7 @@ static int open_parts(noh_box *box, const noh_options *o)
 			return rc;
 	}
 	rc = db_open(&d->db, &(struct db_options){ .dir = o->dir, .dir_id = d->dir.id,
+						   .must_exist = !d->dir.unfinished,
 						   .idem_ms = o->idem_ms, .idem_bytes = o->idem_bytes,
 						   .event_ms = o->events_ms, .event_bytes = o->events_bytes });
 	if (rc == NOH_OK)
@@ -229,6 +232,8 @@ int box_disk_open(noh_box *box, const noh_options *o)
 	d->locked = true;
 	s->seed = d->dir.seed;
 	rc = open_parts(box, o);
+	if (rc == NOH_OK)
+		rc = datadir_finish(&d->dir);
 	if (rc != NOH_OK)
 		return rc;
 	store_relaxed(&s->durable, d->boot_tag - 1);
