@@ -21,6 +21,9 @@ static void reserveall_in_another_order_is_the_same_order(void)
 	EXPECT_ASK(fd, "INV.RESERVEALL IDEM ord a 1", "-IDEMCONFLICT");
 	EXPECT_ASK(fd, "INV.RESERVEALL IDEM ord c 1 b 2 a 1", "-IDEMCONFLICT");
 	EXPECT_ASK(fd, "INV.RESERVEALL IDEM ord TTL 60 a 1 b 2", "-IDEMCONFLICT");
+	EXPECT_ASK(fd, "INV.RESERVEALL IDEM much c 1 b 900 a 1", "-OUTOFSTOCK article 'b': only 18 available");
+	EXPECT_ASK(fd, "INV.RESERVEALL IDEM much a 1 c 1 b 900", "-OUTOFSTOCK article 'b': only 18 available");
+	EXPECT_ASK(fd, "INV.RESERVEALL a 1 \"b\\x07 c\" 1", "-NOSKU article 'b? c': there is no such article");
 	/* Without a, which keeps the key, it is another order. */
 	say(fd, "INV.RESERVEALL IDEM ord b 2\r\n");
 	EXPECT_HEARS(fd, "*1\r\n*2\r\n:2\r\n:16\r\n");
