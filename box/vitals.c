@@ -34,13 +34,12 @@ static void from_storage(noh_box *box, struct type *t, const char *address, uint
 	mem_free(stored.image, stored.len);
 }
 
-int api_vitals(noh_box *box, const char *text, noh_vitals *out, uint64_t *due)
+int api_vitals_at(noh_box *box, struct port *p, const char *text, noh_vitals *out, uint64_t *due)
 {
 	struct sched *s = &box->sched;
 	char address[ADDRESS_MAX + 1];
 	struct address a;
 	struct type *t;
-	struct port *p;
 	struct cell *c;
 	uint64_t hash;
 	uint32_t gen;
@@ -52,9 +51,6 @@ int api_vitals(noh_box *box, const char *text, noh_vitals *out, uint64_t *due)
 	*due = 0;
 	if (rc != NOH_OK)
 		return rc;
-	p = api_look_port(box);
-	if (!p)
-		return NOH_ESTOPPED;
 	(void)address_parse(&a, address, strlen(address));
 	hash = address_hash(&a, s->seed);
 	known = vitals_get(s, address, strlen(address), hash, out);
@@ -68,13 +64,27 @@ int api_vitals(noh_box *box, const char *text, noh_vitals *out, uint64_t *due)
 			*due = load_acquire(body_due(c->body));
 	}
 	epoch_leave(&p->epoch);
-	sched_port_done(p);
 	if (!known && life != NOH_ACTIVE)
 		from_storage(box, t, address, hash, out, due);
 	out->life = life;
 	if (out->health == NOH_HEALTHY && load_relaxed(&t->quarantined))
 		out->health = NOH_QUARANTINED;
 	return NOH_OK;
+}
+
+int api_vitals(noh_box *box, const char *address, noh_vitals *out, uint64_t *due)
+{
+	struct port *p = api_look_port(box);
+	int rc;
+
+	if (!p) {
+		memset(out, 0, sizeof *out);
+		*due = 0;
+		return NOH_ESTOPPED;
+	}
+	rc = api_vitals_at(box, p, address, out, due);
+	sched_port_done(p);
+	return rc;
 }
 
 int noh_get_vitals(noh_box *box, const char *address, noh_vitals *out)
