@@ -118,6 +118,19 @@ static void the_box_stops_its_trees_in_order(void)
 	noh_close(box);
 }
 
+static void a_box_that_is_drained_stops_its_trees_in_order(void)
+{
+	FOR_WORKERS(n) {
+		noh_box *box = BOX(n, &bare, &child);
+
+		family(box, "p:1", 3);
+		forget();
+		EXPECT_EQ(noh_drain(box, SOON, NULL, NULL), NOH_OK);
+		EXPECT(is_traced((void *)(uintptr_t)"-c:3 -c:2 -c:1 -p:1 "));
+		end(box);
+	}
+}
+
 static void who_does_not_stop_in_time_is_stopped_by_force(void)
 {
 	noh_box *box = BOX(2, &bare, &hurried);
@@ -138,4 +151,5 @@ TEST_MAIN(
 	TEST(children_stop_with_a_parent_that_was_not_active_since_the_start),
 	TEST(a_long_line_of_parents_in_storage_is_followed_to_its_top),
 	TEST(the_box_stops_its_trees_in_order),
+	TEST(a_box_that_is_drained_stops_its_trees_in_order),
 	TEST(who_does_not_stop_in_time_is_stopped_by_force))
