@@ -370,7 +370,7 @@ int box_keeper_round(noh_box *box)
 	count_after_crash(box);
 	if (!d->types_known && load_relaxed(&d->counted)) {      /* the image has all of the last run */
 		d->types_known = true;
-		box_find_quarantined_types(box);
+		(void)box_find_quarantined_types(box, NULL, UINT32_MAX);
 	}
 	if (rc < 0)
 		fail(box, rc, "the image cannot be written");
@@ -407,6 +407,8 @@ static void *segments_main(void *arg)
 	return NULL;
 }
 
+#define UNWELL_AT_START 1000             /* actors looked at: more would keep the start waiting */
+
 int box_disk_start(noh_box *box, bool threads)
 {
 	struct box_disk *d = &box->disk;
@@ -418,6 +420,8 @@ int box_disk_start(noh_box *box, bool threads)
 		(void)db_types(d->db, check_version, &box->sched);
 		count_types(box, !d->tail);
 		d->keeper.first_to = d->tail ? d->last_frame : 0;
+		/* Before the first message can come. */
+		d->types_known = box_find_quarantined_types(box, d->tail, UNWELL_AT_START);
 	}
 	for (; threads && d->thread_count < 3; d->thread_count++) {
 		int err = pthread_create(&d->threads[d->thread_count], NULL, mains[d->thread_count], box);

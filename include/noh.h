@@ -787,8 +787,8 @@ NOH_API int noh_tree(noh_box *box, const char *root, noh_tree_fn *each, void *us
 
 /* Stop an actor and all below it: children first, the last spawned first of all, one after the other. Each has its type's
  * stop_ms to finish what waits (5000 without supervision), then it is stopped by force (as noh_deactivate does). Whoever
- * is not active is passed over. Blocks at most timeout_ms: NOH_ETIMEOUT, and it goes on by itself. noh_stop does this first with
- * every tree there is. */
+ * is not active is passed over, the root as well; those below it are not. Blocks at most timeout_ms: NOH_ETIMEOUT, and it goes on by
+ * itself. noh_stop does this first with every tree there is. */
 NOH_API int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms);
 
 /* The same without waiting, also from inside a turn (it begins at once, whatever becomes of the turn). done (or NULL) is

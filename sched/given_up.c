@@ -64,7 +64,7 @@ void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then)
 	supervise_forgive(w, v, false);
 	set_flags(w, v, then == NOH_THEN_QUARANTINE_TYPE ? VITALS_WHOLE_TYPE : 0);
 	if (v->of.flags & VITALS_WHOLE_TYPE)
-		store_release(&cell_type(w->fixed.sched, c)->quarantined, 1);
+		store_release(&cell_type(w->fixed.sched, c)->quarantined, QUARANTINED_NOW);
 	tell(w, c, v, health);
 }
 

@@ -30,13 +30,17 @@ sum_up() {   # name...: shows what it said, and adds it up
 	done
 }
 
+# Children of a parent in storage that were left running, twice; an actor that waited for room it took itself.
+found=(87 1794861945 90)
 if [ "$mode" = quick ]; then
+	for seed in "${found[@]}"; do
+		begin "found-$seed" --seed "$seed"
+	done
 	begin fixed --seed 1 --seeds 50
-	begin found-90 --seed 90         # an actor that waited for room it took itself
 	begin more --seed "${NOH_SIM_SEED:-1001}" --seconds 25
 	begin plants-0 --plants --budget 400 --part 0/2
 	begin plants-1 --plants --budget 400 --part 1/2
-	sum_up fixed found-90 more plants-0 plants-1
+	sum_up "${found[@]/#/found-}" fixed more plants-0 plants-1
 else
 	begin fixed --seed 1 --seeds 1000
 	begin drawn --seed "$from" --seeds 500
