@@ -80,11 +80,15 @@ const struct verb verbs[] = {
 	{ .name = "doctor", .about = "is everything as it should be? one line per check, with what to do", .main = doctor_main,
 	  .words = "[--json] [options of noh serve]", .settings = true,
 	  .options = OPTIONS(JSON, { "quiet", NULL, "only what is not ok" },
+			     { "url", "URL", "a server elsewhere, http://HOST:PORT: only what it says of itself" },
+			     { "token-file", "FILE", "with --url: a file with an admin's token (environment: NOH_TOKEN_FILE, NOH_TOKEN)" },
 			     { "no-color", NULL, "plain text on a terminal, too (environment: NO_COLOR)" }),
 	  .text = "Looks at the configuration, the data directory, the limits of this account, the kernel, and the server if it\n"
-		  "runs; changes nothing. Give it the options you give to noh serve, and run it as the same user.",
+		  "runs; changes nothing. Give it the options you give to noh serve, and run it as the same user. With --url it asks a\n"
+		  "server elsewhere whether it is alive, ready and healthy: directory, limits and kernel can only be looked at on its machine.",
 	  .examples = "  noh doctor\n"
-		      "  noh doctor --config /etc/noh/noh.conf --quiet",
+		      "  noh doctor --config /etc/noh/noh.conf --quiet\n"
+		      "  noh doctor --url http://10.0.0.7:5012 --token-file ~/.noh-token",
 	  .exits = "0 nothing failed (warnings are fine), 1 at least one check failed, 2 wrong usage" },
 
 	/* ── ask ── */

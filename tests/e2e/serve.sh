@@ -107,6 +107,7 @@ ACTOR_NODE_ID=n7 expect 0 '^id = n7 +# ACTOR_NODE_ID$' config show              
 expect 0 '^max_actors = 0 +# default$' config show                                                     # CF-02
 ACTOR_MAX_PER_NODE=1000 expect 0 '^max_actors = 1000 +# ACTOR_MAX_PER_NODE$' config show                 # CF-02
 expect 0 '^idle_timeout = 300s +# default$' config show                                                # CF-03
+expect 0 '^mailbox_capacity = 4096 +# default$' config show                                          # CF-04
 ACTOR_DEFAULT_MAILBOX_CAPACITY=100 expect 0 '^mailbox_capacity = 100 +# ACTOR_DEFAULT' config show       # CF-04
 expect 0 '^claim_ttl = 90s +# default$' config show                                                    # CF-05
 ACTOR_CLAIM_TTL_SECONDS=120 expect 0 '^claim_ttl = 120s +# ACTOR_CLAIM_TTL_SECONDS$' config show         # CF-05
