@@ -105,6 +105,10 @@ int  rest_message(noh_box *box, const noh_type *type, noh_json message_type, noh
 		 struct rest_message *m);
 void rest_message_free(struct rest_message *m);
 
+/* null where there is none: "", 0. */
+void rest_put_text(noh_json_out *o, const char *name, const char *text);
+void rest_put_when(noh_json_out *o, const char *name, uint64_t ms);
+
 /* The answer as an object, under this name. */
 void rest_put_bytes(noh_json_out *o, const char *name, const void *bytes, size_t len);     /* without its type's hook */
 void rest_put_answer(noh_json_out *o, const char *name, const noh_type *type, uint32_t kind, const struct reply_part *part);

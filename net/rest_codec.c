@@ -121,6 +121,22 @@ static bool put_by_hook(noh_json_out *o, const char *name, const noh_type *type,
 	return false;
 }
 
+void rest_put_text(noh_json_out *o, const char *name, const char *text)
+{
+	if (*text)
+		noh_json_put_text(o, name, text, strlen(text));
+	else
+		noh_json_put_null(o, name);
+}
+
+void rest_put_when(noh_json_out *o, const char *name, uint64_t ms)
+{
+	if (ms)
+		noh_json_put_time(o, name, (int64_t)ms);
+	else
+		noh_json_put_null(o, name);
+}
+
 void rest_put_bytes(noh_json_out *o, const char *name, const void *bytes, size_t len)
 {
 	noh_json value;

@@ -151,6 +151,8 @@ static void what_is_wrong_with_a_request_is_said_in_one_sentence(void)
 	ASK("/actor/list", "{\"actor_type\":\"counter\\u0000\"}", 404, "\"code\":\"no_type\"");
 	ASK("/actor/pool/status", "{\"a\":1}", 422, "must be empty");
 	ASK_WITH("/actor/invoke", "Idempotency-Key: \"\"\r\n", INVOKE("counter:a", "get", "{}"), 400, "\"code\":\"bad_idempotency_key\"");
+	ASK_WITH("/actor/invoke", "Idempotency-Key:\r\n", INVOKE("counter:a", "incr", "{}"), 400, "\"code\":\"bad_idempotency_key\"");
+	ASK_WITH("/actor/send", "Idempotency-Key:  \r\n", INVOKE("counter:a", "incr", "{}"), 400, "\"code\":\"bad_idempotency_key\"");
 	ASK_WITH("/actor/invoke", "Idempotency-Key: k\r\n", INVOKE("echo:a", "back", "{}"), 422, "needs a durable type");
 	ASK("/actor/invoke", INVOKE("counter:a", "get", "{}"), 200, "\"not_found\"");
 	close(fd);
@@ -641,7 +643,7 @@ static void the_document_names_every_operation_and_schema(void)
 		"\"InvokeActorResponse\":{", "\"ActivateActorResponse\":{", "\"DeactivateActorResponse\":{", "\"ActorStatus\":{",
 		"\"ListActorsResponse\":{", "\"ActorPoolStatus\":{", "\"ActorNodeStatus\":{", "\"Problem\":{",
 		"\"required\":[\"actor_address\",\"message_type\",\"message\"]", "\"default\":30000", "\"default\":100",
-		"\"healthz\"", "\"/openapi.json\"" };
+		"\"healthz\"", "\"/openapi.json\"", "\"202\":{\"description\":\"It begins;", "\"504\":{\"description\":\"Not all of it" };
 	struct rest r;
 
 	REST(&r, .node_id = NULL);
