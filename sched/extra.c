@@ -218,7 +218,7 @@ static void tell_active(struct worker *w, struct cell *c, const struct sysmsg *n
 	struct life_report report = { .since_ms = sched_since_ms(w->fixed.sched, c), .came = n->kind };
 	bool told = n->token & TOKEN_OF_NET;
 
-	if (report.came)                 /* the moment itself, even where nobody keeps it */
+	if (report.came && !report.since_ms)     /* the moment itself, where nobody keeps it */
 		report.since_ms = sched_wall_ms(w);
 	(void)pending_complete(&w->mine.port, n->token, NOH_OK, told ? &report : NULL, told ? sizeof report : 0);
 }

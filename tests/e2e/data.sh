@@ -80,6 +80,10 @@ expect 1 'is there already' backup "$dir" "$tmp/copy"
 sums "$dir" > "$tmp/after"
 if cmp -s "$tmp/before" "$tmp/after"; then passed=$((passed + 1)); else fail "reading verbs changed $dir"; fi
 expect 0 'restored .* verified, 6 actors' restore "$tmp/copy" "$tmp/again"
+expect 0 'without accounts: .*/third/users, or add them again' restore "$tmp/copy" "$tmp/third"
+: > "$tmp/third/users"
+expect 0 'without the accounts: copy .*/third/users by itself' backup "$tmp/third" "$tmp/fourth"
+if [ -e "$tmp/fourth/users" ]; then fail "a backup has the accounts after all"; fi
 expect 1 'is there and not empty' restore "$tmp/copy" "$tmp/again"
 expect 0 'compacted .* 7 actors; image .* -> .*, journal 32.0 MiB -> 4.0 KiB' compact "$tmp/again"
 expect 0 'all is well' verify "$tmp/again"
