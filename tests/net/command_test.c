@@ -498,10 +498,10 @@ static void messages_go_to_any_actor(void)
 	WROTE("-REFUSED the actor says no; nothing was done");
 	REPLIES("actor.invoke npc:7 poke x TIMEOUT 0", "-ERR TIMEOUT must be a number of milliseconds, 1 to 86400000");
 	REPLIES("actor.invoke npc:7 poke x ACK none", SYNTAX);
-	REPLIES("actor.invoke npc:7 nosuch x", "-NOKIND the type has no such message kind");
+	REPLIES("actor.invoke npc:7 nosuch x", "-NOKIND type npc has no message kind \"nosuch\"; it has poke");
 	REPLIES("actor.invoke no:7 poke x", "-NOTYPE no such actor type is registered");
 	REPLIES("actor.invoke npc:7 \"p\\x00\" x", "-NOKIND the type has no such message kind");
-	REPLIES("actor.invoke npc:7 4294967296 x", "-NOKIND the type has no such message kind");
+	REPLIES("actor.invoke npc:7 4294967296 x", "-NOKIND type npc has no message kind \"4294967296\"; it has poke");
 	fake_run("actor.invoke npc 1 x");
 	EXPECT(memcmp(fake.out.bytes, "-BADADDRESS ", 12) == 0 && !fake.format);
 	fake_run("actor.invoke \"n\\x00:7\" 1 x");
