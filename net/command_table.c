@@ -240,7 +240,7 @@ static const struct command table[] = {
 	    "[TYPE type] [CURSOR cursor] [LIMIT n] [ALL]",
 	    "array: the next cursor (0: the end), array of [address, life]", "O(LIMIT)",
 	    "Actors in memory, of one type or of all; LIMIT 1 to 1000, 100 if none is given. ALL: all that exist, stored "
-	    "ones too; a cursor belongs to the form it came from."),
+	    "ones too; then a page may have fewer, also none, and go on. A cursor belongs to the form it came from."),
 	ROW("actor.pool", cmd_actor_pool, 1, NOH_ADMIN, AD | R, ACTOR, KEY_NONE, "",
 	    "map: workers, actors, stored, memory and what was done so far", "O(workers)", "The box in numbers."),
 	ROW("actor.resume", cmd_actor_resume, 2, NOH_ADMIN, AD | AL, ACTOR, KEY_NONE, "type:id | type", "OK", "O(actors resumed)",
