@@ -155,6 +155,7 @@ install: all lib
 	sed '1d; s,@bindir@,$(PREFIX)/bin,; s,@sysconfdir@,$(CONFDIR),; s,@docdir@,$(DOCDIR),' packaging/noh.service \
 	 > $(DESTDIR)$(UNITDIR)/noh.service
 	install -D -m644 docs/operations.md $(DESTDIR)$(DOCDIR)/operations.md
+	install -D -m644 packaging/noh.socket $(DESTDIR)$(DOCDIR)/noh.socket
 	install -D -m644 packaging/grafana/noh.json $(DESTDIR)$(DOCDIR)/grafana/noh.json
 	install -D -m644 packaging/prometheus/noh.rules.yml $(DESTDIR)$(DOCDIR)/prometheus/noh.rules.yml
 	[ -e $(DESTDIR)$(CONFDIR)/noh/noh.conf ] || install -D -m644 packaging/noh.conf $(DESTDIR)$(CONFDIR)/noh/noh.conf

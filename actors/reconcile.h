@@ -69,16 +69,6 @@ static inline uint32_t observed_room(const noh_reconciler *how)
 	return (observed_max(how) + 7u) & ~7u;
 }
 
-/* Text from outside, for people: without what a terminal would obey, cut to room, with a NUL. */
-static inline void clean_text(char *to, size_t room, const uint8_t *text, size_t len)
-{
-	size_t n = len < room - 1 ? len : room - 1;
-
-	for (size_t i = 0; i < n; i++)
-		to[i] = text[i] < 0x20 || text[i] == 0x7f ? '?' : (char)text[i];
-	to[n] = 0;
-}
-
 /* It looks after its thing: nothing has failed, and it has not stopped. */
 static inline bool at_work(const struct kit *k)
 {
@@ -106,6 +96,10 @@ void reconcile_show(noh_turn *turn, noh_reconcile *now);
 
 /* reconcile.c */
 int reconcile_message(noh_turn *turn, const noh_msg *msg);
+
+/* reconcile_text.c: text from outside, for people: UTF-8 without what a terminal would obey or a reader be misled by, each
+ * such character a '?'; cut to room, with a NUL. */
+void clean_text(char *to, size_t room, const uint8_t *text, size_t len);
 
 /* backoff.c: the next random number of this actor. */
 uint64_t retry_random(noh_turn *turn, noh_retry *retry);

@@ -49,7 +49,7 @@ struct bench_result {
 	double   idle_cpu_ms;                         /* below 0: not measured */
 	uint64_t refused;                             /* sends answered NOH_FULL, then repeated */
 	noh_worker_stats total;
-	char     note[128];                           /* a few words for the table */
+	char     note[160];                           /* a few words for the table */
 };
 
 enum { BENCH_TYPES = 8 };
@@ -173,6 +173,7 @@ void bench_read_only(struct bench_run *r);
 void bench_idle_memory(struct bench_run *r);
 void bench_stuck(struct bench_run *r);
 void bench_supervise(struct bench_run *r);
+void bench_restart(struct bench_run *r);
 void bench_scrape(struct bench_run *r);
 void bench_durable_counters(struct bench_run *r);
 void bench_durable_latency(struct bench_run *r);

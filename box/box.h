@@ -86,7 +86,7 @@ int box_start_stepped(noh_box *box);
 bool box_is_quiet(struct sched *s, bool network);
 void box_wait_for_ports(struct sched *s);
 
-/* serve.c - the network. */
+/* serve.c - the network; deliver.c: its requests. */
 void box_net_start(noh_box *box);                            /* types are known; before the threads */
 void box_net_stop(noh_box *box);
 void box_net_close(noh_box *box);                            /* no thread runs                      */
@@ -112,8 +112,9 @@ void box_events_close(noh_box *box);
 /* vitals.c - types that are quarantined as a whole: whoever is to blame has it stored. Blocks in the image. */
 void box_find_quarantined_types(noh_box *box);
 
-/* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. */
-void box_stop_trees(noh_box *box, uint64_t until_ns);
+/* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. go_on (or
+ * NULL) is asked now and then; false: it is not waited for any longer. */
+void box_stop_trees(noh_box *box, uint64_t until_ns, bool (*go_on)(void *arg), void *arg);
 
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100
@@ -125,6 +126,9 @@ int  box_disk_start(noh_box *box, bool threads);             /* types are known 
 int  box_disk_stop(noh_box *box, bool fold);                 /* workers have ended               */
 void box_disk_close(noh_box *box);
 void box_disk_share(noh_box *box);                           /* the memory budget is known, or new */
+/* wake.c - the keeper's: who has messages from before, once; whose timers are due soon, again and again. */
+void box_wake_left_behind(noh_box *box);
+void box_arm_timers(noh_box *box);
 /* What the two threads do in one round; tests and the simulator call them. */
 int  box_journal_round(noh_box *box, bool wait);
 int  box_keeper_round(noh_box *box);

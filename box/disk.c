@@ -98,8 +98,10 @@ static int recover(noh_box *box, const noh_options *o, struct journal_end *end, 
 	struct replaying r = { *tail, &box->events, 0 };
 
 	eventlog_begin(&box->events, db_events_newest(d->db));
+	if (rc == NOH_OK && !d->dir.unfinished)
+		rc = journal_must_be_there(d->disk, d->dir.path);
 	if (rc == NOH_OK)
-		rc = journal_recover(d->disk, d->dir.id, frame, replay, &r, end);
+		rc = care_named(journal_recover(d->disk, d->dir.id, frame, replay, &r, end), d->dir.path);
 	if (rc != NOH_OK)
 		return rc;
 	tail_done(*tail);
@@ -131,6 +133,7 @@ static int open_parts(noh_box *box, const noh_options *o)
 			return rc;
 	}
 	rc = db_open(&d->db, &(struct db_options){ .dir = o->dir, .dir_id = d->dir.id,
+						   .must_exist = !d->dir.unfinished,
 						   .idem_ms = o->idem_ms, .idem_bytes = o->idem_bytes,
 						   .event_ms = o->events_ms, .event_bytes = o->events_bytes });
 	if (rc == NOH_OK)
@@ -229,6 +232,8 @@ int box_disk_open(noh_box *box, const noh_options *o)
 	d->locked = true;
 	s->seed = d->dir.seed;
 	rc = open_parts(box, o);
+	if (rc == NOH_OK)
+		rc = datadir_finish(&d->dir);
 	if (rc != NOH_OK)
 		return rc;
 	store_relaxed(&s->durable, d->boot_tag - 1);
@@ -316,64 +321,6 @@ static void *journal_main(void *arg)
 	return NULL;
 }
 
-/* ── waking who was left behind ── */
-
-static int arm_timer(void *arg, uint64_t due_ms, const char *address, size_t len)
-{
-	struct sched *s = arg;
-	char text[256];
-
-	if (len >= sizeof text)
-		return 0;
-	memcpy(text, address, len);
-	text[len] = 0;
-	due_ms = due_ms > s->wall_offset_ms ? due_ms - s->wall_offset_ms : 0;
-	(void)clock_arm_dormant(&s->workers[len % s->worker_count], text, len, due_ms);
-	return load_relaxed(&s->stopping) != 0;
-}
-
-static int wake_receiver(void *arg, const char *address, size_t len)
-{
-	struct sched *s = arg;
-	struct port *p = sched_port(s);
-	struct sysmsg *n;
-	struct cell *c;
-	uint32_t gen;
-	int stop = load_relaxed(&s->stopping) != 0, rc = NOH_ESTOPPED;
-
-	if (!stop)
-		rc = sched_resolve(p, address, len, &c, &gen);
-	if (rc == NOH_OK && (n = node_take(p, SYS_WAKE)) != NULL) {
-		sched_sys(p, c, gen, n);
-		rc = NOH_ESTOPPED;               /* done */
-	}
-	sched_port_done(p);
-	if (rc == NOH_OK || rc == NOH_ENOMEM)    /* over the budget: the clock tries again */
-		(void)arm_timer(arg, s->wall_offset_ms, address, len);
-	return stop;
-}
-
-static int wake_from_tail(void *arg, uint64_t due_ms, const char *address, size_t len)
-{
-	return due_ms ? arm_timer(arg, due_ms, address, len) : wake_receiver(arg, address, len);
-}
-
-#define TIMERS_AHEAD_MS 60000
-
-/* Timers of actors that were dormant when the box started: a window at a time, so that start does not
- * depend on how many there are. Those that go dormant later leave their own hints. */
-static void arm_timers(noh_box *box)
-{
-	struct box_disk *d = &box->disk;
-	struct sched *s = &box->sched;
-	uint64_t now = sched_clock_wall_ms(s);
-
-	if (d->timers_to_ms > now + TIMERS_AHEAD_MS / 2)
-		return;
-	(void)db_timers(d->db, d->timers_to_ms, now + TIMERS_AHEAD_MS, arm_timer, s);
-	d->timers_to_ms = now + TIMERS_AHEAD_MS;
-}
-
 /* ── how many there are ── */
 
 /* How many of each type the image has. */
@@ -416,16 +363,9 @@ int box_keeper_round(noh_box *box)
 	struct box_disk *d = &box->disk;
 	int rc;
 
-	if (!d->woken) {
-		d->woken = true;
-		if (d->tail) {           /* nobody but the keeper takes it away */
-			tail_wakes(d->tail, wake_from_tail, &box->sched);
-			d->tail = NULL;
-			keeper_ask(&d->keeper);
-		}
-		(void)db_receivers(d->db, NULL, 0, d->boot_tag, wake_receiver, &box->sched);
-	}
-	arm_timers(box);
+	if (!d->woken)
+		box_wake_left_behind(box);
+	box_arm_timers(box);
 	rc = keeper_step(&d->keeper);
 	count_after_crash(box);
 	if (!d->types_known && load_relaxed(&d->counted)) {      /* the image has all of the last run */

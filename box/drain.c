@@ -75,57 +75,65 @@ static void tell_event(noh_box *box, const char *from, const char *to)
 }
 
 struct watcher {
+	noh_box      *box;
 	noh_drain_fn *tell;
 	void         *user;
 	uint64_t      next_ns;
+	bool          ended;                     /* by what tell() returned */
 };
 
 /* False: it is told to end. */
-static bool tell(noh_box *box, struct watcher *w)
+static bool tell(void *arg)
 {
-	uint64_t now = clock_now_ns(&box->sched.clock);
+	struct watcher *w = arg;
+	uint64_t now = clock_now_ns(&w->box->sched.clock);
 	noh_drain_state state;
 
-	if (!w->tell || now < w->next_ns || noh_get_drain(box, &state) != NOH_OK)
-		return true;
+	if (!w->tell || w->ended || now < w->next_ns || noh_get_drain(w->box, &state) != NOH_OK)
+		return !w->ended;
 	w->next_ns = now + TELL_NS;
-	return w->tell(w->user, &state) == 0;
+	w->ended = w->tell(w->user, &state) != 0;
+	return !w->ended;
 }
 
 /* Whoever is idle goes, when nobody has anything to do: clients that are refused may keep the workers awake, so either sign
- * will do. Again and again, since those who are not idle yet may wake others. No actor, no message: those are in mailboxes. */
+ * will do. Trees first, in their order. Again and again, since those who are not idle yet may wake others. No actor, no message:
+ * those are in mailboxes. */
 static bool empty(noh_box *box, uint64_t until, struct watcher *w)
 {
 	struct sched *s = &box->sched;
-	bool going = true;
 
-	while (going && sched_actors(s) && clock_now_ns(&s->clock) < until) {
+	while (!w->ended && sched_actors(s) && clock_now_ns(&s->clock) < until) {
 		if (box_is_quiet(s, false) || messages(box) == 0) {
+			if (load_relaxed(&s->stopping) == 1)
+				box_stop_trees(box, until, tell, w);
+			if (w->ended)
+				break;
 			store_seq_cst(&s->stopping, 2);
 			store_seq_cst(&s->sweep_next, 0);
 			sched_wake_all(s);
 		}
 		usleep(LOOK_US);
-		going = tell(box, w);
+		(void)tell(w);
 	}
 	return sched_actors(s) == 0;
 }
 
-static int left(noh_box *box, uint32_t timeout_ms)
+static int left(noh_box *box, const struct watcher *w, uint64_t ms)
 {
 	noh_drain_state state;
 
 	(void)noh_get_drain(box, &state);
-	return error_set(NOH_ETIMEOUT, "%llu actors are still in memory and %llu messages not handled after %u ms: what is durable "
-			 "goes on at the next start", (unsigned long long)state.actors, (unsigned long long)state.messages,
-			 timeout_ms);
+	return error_set(NOH_ETIMEOUT, "%llu actors are still in memory and %llu messages not handled after %llu ms%s: what is "
+			 "durable goes on at the next start", (unsigned long long)state.actors,
+			 (unsigned long long)state.messages, (unsigned long long)ms, w->ended ? ", when it was told to end" : "");
 }
 
 int noh_drain(noh_box *box, uint32_t timeout_ms, noh_drain_fn *progress, void *user)
 {
 	struct sched *s = &box->sched;
-	struct watcher w = { progress, user, 0 };
-	uint64_t none = 0, until = api_until_ns(box, timeout_ms), now;
+	struct watcher w = { .box = box, .tell = progress, .user = user };
+	uint64_t none = 0, began = clock_now_ns(&s->clock), until = api_until_ns(box, timeout_ms), now;
 	bool done;
 	int rc = api_may_block("noh_drain");
 
@@ -145,11 +153,14 @@ int noh_drain(noh_box *box, uint32_t timeout_ms, noh_drain_fn *progress, void *u
 		wait_for_workers(s, until);
 		done = empty(box, until, &w);
 	}
-	tell_event(box, "draining", done ? "drained" : "not drained");
-	if (!done)
-		return left(box, timeout_ms);
 	now = clock_now_ns(&s->clock);
+	if (!done) {
+		tell_event(box, "draining", "not drained");
+		return left(box, &w, w.ended ? (now - began) / 1000000u : timeout_ms);
+	}
 	rc = noh_sync(box, until > now ? (uint32_t)((until - now) / 1000000u) + 1 : 1);
-	(void)tell(box, &w);
+	if (rc == NOH_OK)                        /* else the sentence is of what the disk did */
+		tell_event(box, "draining", "drained");
+	(void)tell(&w);
 	return rc;
 }

@@ -88,6 +88,15 @@ void box_events_close(noh_box *box)
 	eventlog_close(&box->events);
 }
 
+/* Without a directory nobody else does, when nothing happens any more; with one the keeper does. */
+static void forget_old(noh_box *box)
+{
+	uint64_t now = clock_wall_ms(&box->sched.clock), age = load_relaxed(&box->events_ms);
+
+	if (!box->disk.db)
+		eventlog_age(&box->events, now > age ? now - age : 0);
+}
+
 /* ── both parts, as one ── */
 
 static uint64_t oldest_of(noh_box *box)
@@ -232,6 +241,7 @@ int noh_events_read(noh_box *box, uint64_t *cursor, const noh_events_filter *fil
 
 	if (rc != NOH_OK)
 		return rc;
+	forget_old(box);
 	do {                             /* from the beginning: while we looked, that may have gone */
 		at = *cursor ? *cursor : oldest_of(box) - 1;
 		rc = scan(box, &at, read_one, &r);
@@ -248,6 +258,7 @@ int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest)
 {
 	uint64_t last = eventlog_newest(&box->events);
 
+	forget_old(box);
 	if (newest)
 		*newest = last;
 	if (oldest)
@@ -281,42 +292,74 @@ static int note_last(void *arg, uint64_t seq, const void *bytes, size_t len)
 	return 0;
 }
 
-/* Where to begin: behind that one. False: it has none. */
-static int find_last(noh_box *box, const char *address, uint32_t n, uint64_t *cursor)
+/* The last ones are those behind *cursor up to *upto. NOH_END: there are none. */
+static int find_last(noh_box *box, const char *address, uint32_t n, uint64_t *cursor, uint64_t *upto)
 {
 	struct last *l = mem_zalloc(sizeof *l);
-	uint64_t newest = eventlog_newest(&box->events), at = oldest_of(box) - 1;
+	uint64_t newest = eventlog_newest(&box->events), at;
 	int rc;
 
 	if (!l)
 		return error_set(NOH_ENOMEM, "no memory to look for the events of %s", address);
 	l->address = address;
 	l->n = n == 0 ? 10 : n > EVENTS_LAST_MOST ? EVENTS_LAST_MOST : n;
-	if (newest > EVENTS_LAST_LOOK && newest - EVENTS_LAST_LOOK > at)
-		at = newest - EVENTS_LAST_LOOK;
-	rc = scan(box, &at, note_last, l);
-	if (rc == NOH_ETOOOLD)
-		rc = too_old(box, at);
+	do {                             /* while we looked the old end may have gone, and with it what we noted */
+		l->count = 0;
+		at = oldest_of(box) - 1;
+		if (newest > EVENTS_LAST_LOOK && newest - EVENTS_LAST_LOOK > at)
+			at = newest - EVENTS_LAST_LOOK;
+		rc = scan(box, &at, note_last, l);
+	} while (rc == NOH_ETOOOLD);
 	if (rc == NOH_OK && l->count == 0)
 		rc = NOH_END;
-	if (rc == NOH_OK)
+	if (rc == NOH_OK) {
 		*cursor = l->seqs[l->count > l->n ? l->count % l->n : 0] - 1;
+		*upto = l->seqs[(l->count - 1) % l->n];
+	}
 	mem_free(l, sizeof *l);
 	return rc;
+}
+
+struct telling {
+	noh_event_fn *each;
+	void         *user;
+	uint64_t      upto;
+	bool          ended;             /* by each(), or all are told */
+	int           rc;
+};
+
+/* What came after we looked is not among the last n: then those would be more. */
+static int tell_last(void *user, const noh_event *e)
+{
+	struct telling *t = user;
+
+	if (e->seq <= t->upto && t->each(t->user, e) != 0 && e->seq < t->upto)
+		t->rc = NOH_OK;
+	else if (e->seq < t->upto)
+		return 0;
+	t->ended = true;
+	return 1;
 }
 
 int noh_events_last(noh_box *box, const char *address, uint32_t n, noh_event_fn *each, void *user)
 {
 	noh_events_filter of_it = { .actor = address };
+	struct telling t = { .each = each, .user = user, .rc = NOH_END };
 	uint64_t cursor;
 	int rc;
 
 	if (!address || !each)
 		return error_set(NOH_EINVAL, "noh_events_last: no address, or nobody to tell");
-	rc = find_last(box, address, n, &cursor);
-	while (rc == NOH_OK)
-		rc = noh_events_read(box, &cursor, &of_it, EVENTS_LAST_MOST, each, user);
-	return rc;
+	forget_old(box);
+	rc = find_last(box, address, n, &cursor, &t.upto);
+	while (rc == NOH_OK && !t.ended && cursor < t.upto) {
+		rc = noh_events_read(box, &cursor, &of_it, EVENTS_LAST_MOST, tell_last, &t);
+		if (rc == NOH_ETOOOLD) { /* some have gone since we looked: on with those that are left */
+			cursor = 0;
+			rc = NOH_OK;
+		}
+	}
+	return rc < 0 ? rc : t.rc;
 }
 
 /* ── what changed ── */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define LOOK_NS UINT64_C(20000000)         /* how often who waits is asked whether to go on */
+
 struct stopper {
 	noh_box     *box;
 	noh_done_fn *done;
@@ -187,17 +189,17 @@ static void all_stopped(void *user, int status, const void *answer, size_t len)
 	leave(w);
 }
 
-static int wait_for(noh_box *box, struct waiting *w, uint64_t until_ns)
+static int wait_for(noh_box *box, struct waiting *w, uint64_t until_ns, bool (*go_on)(void *arg), void *arg)
 {
 	int rc = NOH_OK;
 
 	while (rc == NOH_OK && !load_seq_cst(&w->done)) {
 		uint64_t now = clock_now_ns(&box->sched.clock);
 
-		if (now >= until_ns)
+		if (now >= until_ns || (go_on && !go_on(arg)))
 			rc = NOH_ETIMEOUT;
 		else
-			futex_wait(&w->done, 0, until_ns - now);
+			futex_wait(&w->done, 0, go_on && until_ns - now > LOOK_NS ? LOOK_NS : until_ns - now);
 	}
 	leave(w);
 	return rc;
@@ -220,11 +222,11 @@ int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms)
 		mem_free(w, sizeof *w);
 		return rc;
 	}
-	rc = wait_for(box, w, until);
+	rc = wait_for(box, w, until, NULL, NULL);
 	return rc == NOH_OK ? rc : error_set(rc, "%s and those below it have not all stopped within %u ms", root, timeout_ms);
 }
 
-void box_stop_trees(noh_box *box, uint64_t until_ns)
+void box_stop_trees(noh_box *box, uint64_t until_ns, bool (*go_on)(void *arg), void *arg)
 {
 	struct waiting *w;
 
@@ -235,7 +237,7 @@ void box_stop_trees(noh_box *box, uint64_t until_ns)
 		return;
 	store_relaxed(&w->users, 2);
 	if (begin(box, NULL, all_stopped, w) == NOH_OK)
-		(void)wait_for(box, w, until_ns);
+		(void)wait_for(box, w, until_ns, go_on, arg);
 	else
 		mem_free(w, sizeof *w);
 }

@@ -160,16 +160,16 @@ NOH_API int noh_open(noh_box **box, const noh_options *options);
 /* Start the workers. Types are registered before this. */
 NOH_API int noh_start(noh_box *box);
 
-/* Refuse new work from outside, finish what waits, deactivate every actor (hooks run, states are
- * stored), end the threads. Blocks at most timeout_ms; whatever is left then is dropped and
+/* Refuse new work from outside, finish what waits, deactivate every actor (trees as noh_stop_tree does, then
+ * the others; hooks run, states are stored), end the threads. Blocks at most timeout_ms; whatever is left then is dropped and
  * counted, and NOH_ETIMEOUT is returned. A box that was stopped can only be closed. */
 NOH_API int noh_stop(noh_box *box, uint32_t timeout_ms);
 
 /* Before it stops: refuse new work from outside (NOH_ESTOPPED) and let no schedule fire, finish what waits, deactivate every
- * actor, and have all of it on disk. Unlike noh_stop it leaves workers and network at work: clients are told why they are
+ * actor (trees as noh_stop_tree does, then the others), and have all of it on disk. Unlike noh_stop it leaves workers and network at work: clients are told why they are
  * refused, and may see how far it is. progress (or NULL) is told some ten times a second, on the calling thread; anything but
- * 0 ends it. Blocks at most timeout_ms. NOH_OK: nothing is left; NOH_ETIMEOUT: the sentence says what is; NOH_EEXISTS: it
- * is being drained already. Then noh_stop: there is no way back. */
+ * 0 ends it. Blocks at most timeout_ms. NOH_OK: nothing is left; NOH_ETIMEOUT: the sentence says what is, and whether
+ * progress ended it; NOH_EEXISTS: it is being drained already. Then noh_stop: there is no way back. */
 typedef struct noh_drain_state {
 	bool     draining;
 	uint64_t actors;              /* still in memory                             */
@@ -738,7 +738,8 @@ NOH_API int noh_events_wait(noh_box *box, uint64_t cursor, uint32_t timeout_ms);
 NOH_API int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest);
 
 /* The last events of one actor, at most n (0: 10; at most 1000), the oldest of them first. Looks at the last 65 536
- * events of the box. Results as noh_events_read. */
+ * events of the box; what is told meanwhile is not among them. NOH_END: these were all; NOH_OK: each() ended it before
+ * the last one. Errors as noh_events_read, but never NOH_ETOOOLD: those that go meanwhile are left out. */
 NOH_API int noh_events_last(noh_box *box, const char *address, uint32_t n, noh_event_fn *each, void *user);
 
 /* Change these options while it runs; zero means what it means there. Threads: any, one at a time. */
@@ -1269,6 +1270,9 @@ typedef struct noh_listen_options {
 	const char *const *info;          /* name, value, name, value ... NULL: what INFO and CONFIG GET tell
 					     beside their own; kept                                 */
 	void       *user;
+	/* TCP sockets that listen already (a service manager's, an older process's); the box's from noh_listen on. Instead of
+	 * bind and the port; all workers accept from it. 0: none.                               */
+	int         resp_fd, http_fd;
 } noh_listen_options;
 
 /* Before noh_start: opens the sockets; served from noh_start on. NOH_OK, NOH_EINVAL, NOH_ESYSTEM (the sentence

@@ -208,7 +208,7 @@ static const struct command table[] = {
 	    "Give up a reservation. Repeated: the same answer. Errors: NOSKU, NOHOLD, COMMITTED, EXPIRED, FORGOTTEN."),
 	ROW("inv.reserve", cmd_inv_reserve, -3, NOH_USER, W | M | F | ID, INVENTORY, KEY_ONE,
 	    "sku n [TTL seconds] [IDEM idem]", "array: reservation, available", "O(log holds)",
-	    "Hold n of an article, for a while or until committed or released; never more than there is. Errors: NOSKU, "
+	    "Hold n of an article, for a while (at most a year) or until committed or released; never more than there is. Errors: NOSKU, "
 	    "OUTOFSTOCK, BADAMOUNT."),
 	ROW("inv.reserveall", cmd_inv_reserveall, -3, NOH_USER, W | M | ID | AL, INVENTORY, KEY_NONE,
 	    "[TTL seconds] [IDEM idem] sku n [sku n ...]", "array of [reservation, available]", "O(articles)",
@@ -257,11 +257,12 @@ static const struct command table[] = {
 	ROW("actor.tree", cmd_actor_tree, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE, "[type:id] [LIMIT n]",
 	    "array of [depth, address, state, restarts, last failure], depth first", "O(actors in the tree)",
 	    "Who supervises whom, and how they are; from this actor on, or all. LIMIT 1 to 10 000, 1000 if none is given."),
-	ROW("events.read", cmd_events_read, -1, NOH_DEVELOPER, R, ACTOR, KEY_NONE,
+	ROW("events.read", cmd_events_read, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE,
 	    "[CURSOR cursor | $] [ACTOR type:id] [TYPE type] [KIND kind] [SINCE milliseconds] [COUNT n] [BLOCK milliseconds]",
 	    "array: the next cursor, array of maps: seq, at_ms, actor, kind, from, to, reason, revision, by_box, data", "O(events looked at)",
 	    "Events behind a cursor (0, or none: from the oldest; $: behind the newest), in order; COUNT 1 to 1000, 100 if none is "
-	    "given. BLOCK: if there is none, wait so long for one; 0: as long as it takes. Error: TOOOLD names the oldest."),
+	    "given; fewer where they are more than 64 KiB. BLOCK: if there is none, wait so long for one; 0: as long as it takes. Error: "
+	    "TOOOLD names the oldest."),
 	ROW("quarantine.list", cmd_quarantine_list, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE, "[TYPE type] [LIMIT n]",
 	    "array of [0, address, state, restarts, last failure]", "O(actors stored)",
 	    "Actors that are degraded, stopped, quarantined or awaiting a revision. LIMIT 1 to 1000, 100 if none is given."),

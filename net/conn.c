@@ -358,13 +358,22 @@ static void drop_input(struct conn *c, size_t used)
 	}
 }
 
+/* Of a socket that is not read the end is not seen either: so nothing of it may wait for events while it is paused. */
+static void stop_reading(struct net *n, struct conn *c)
+{
+	if (n->readers)
+		feed_hurry(n, c);
+	if (!c->socket.paused)
+		n->io->ops->pause(n->io, &c->socket);
+}
+
 /* Whether to go on reading, and since when a command is incomplete. */
 static void after_run(struct net *n, struct conn *c)
 {
 	if (c->flags & (CONN_DEAD | CONN_DRAINING))
 		return;
-	if (!conn_may_run(n, c) && !c->socket.paused && !(c->flags & (CONN_LINGER | CONN_FEED)))
-		n->io->ops->pause(n->io, &c->socket);
+	if (!conn_may_run(n, c) && !(c->flags & (CONN_LINGER | CONN_FEED)))
+		stop_reading(n, c);
 	if (c->in_len == 0 || c->socket.paused)  /* paused: it is we who wait */
 		set_partial(n, c, 0);
 	else if (!c->partial_ms)

@@ -7,24 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_text(noh_json_out *o, const char *name, const char *text)
-{
-	if (*text)
-		noh_json_put_text(o, name, text, strlen(text));
-	else
-		noh_json_put_null(o, name);
-}
-
 void event_put_json(noh_json_out *o, const char *name, const noh_event *e)
 {
 	noh_json_open(o, name, '{');
 	noh_json_put_uint(o, "seq", e->seq);
 	noh_json_put_time(o, "at", (int64_t)e->at_ms);
-	put_text(o, "actor", e->actor);
-	put_text(o, "kind", e->kind);
-	put_text(o, "from", e->from);
-	put_text(o, "to", e->to);
-	put_text(o, "reason", e->reason);
+	rest_put_text(o, "actor", e->actor);
+	rest_put_text(o, "kind", e->kind);
+	rest_put_text(o, "from", e->from);
+	rest_put_text(o, "to", e->to);
+	rest_put_text(o, "reason", e->reason);
 	if (e->revision)
 		noh_json_put_uint(o, "revision", e->revision);
 	else
@@ -69,7 +61,7 @@ void event_put_end(struct out *o, const char *event, const char *why, uint64_t c
 	char head[64];
 
 	noh_json_open(&data, NULL, '{');
-	put_text(&data, "reason", why);
+	rest_put_text(&data, "reason", why);
 	noh_json_put_uint(&data, "cursor", cursor);
 	noh_json_close(&data, '}');
 	o->len = 0;

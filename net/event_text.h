@@ -1,6 +1,7 @@
 /* net/event_text.h - an event as JSON, as a server-sent event, and as RESP.
  *
- * docs/events.md lists the fields; all three have the same, under the same names.
+ * docs/events.md lists the fields. RESP has them under these names; JSON has `at` (RFC 3339) for at_ms, and null where a text is empty
+ * or there is no revision. A server-sent event is the JSON on one line.
  *
  * Owns     nothing.   Threads  any.
  */

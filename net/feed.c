@@ -116,7 +116,6 @@ static bool answer_why(struct feeds *f, struct feed *x, int status)
 
 struct giving {
 	struct feeds *f;
-	struct feed  *x;
 	size_t        room;
 	uint32_t      count;
 };
@@ -142,7 +141,7 @@ static int add_text(void *user, const noh_event *e)
 /* Is there room for more? Who has none for too long is ended. */
 static bool has_room(struct feeds *f, struct feed *x, uint64_t now, size_t *room, uint64_t *next)
 {
-	uint64_t patience = (uint64_t)f->server->o.timeout_ms * 1000000u / 2;
+	uint64_t patience = (uint64_t)x->wish.patience_ms * 1000000u;
 	uint64_t held = x->mine.given - load_acquire(&x->taken);
 
 	if (held >= FEED_WINDOW && !x->mine.full_ns)
@@ -204,7 +203,7 @@ static bool begin(struct feeds *f, struct feed *x, int rc)
 /* Returns when to look at it again, if nobody rings. */
 static uint64_t stream(struct feeds *f, struct feed *x, uint64_t now, bool breath)
 {
-	struct giving g = { .f = f, .x = x };
+	struct giving g = { .f = f };
 	uint64_t next = UINT64_MAX;
 	int rc;
 
@@ -245,12 +244,12 @@ static int add_resp(void *user, const noh_event *e)
 
 	event_put_resp(&g->f->text, e);
 	g->count++;
-	return g->f->text.failed;
+	return g->f->text.len >= g->room || g->f->text.failed;
 }
 
 static uint64_t command(struct feeds *f, struct feed *x, uint64_t now)
 {
-	struct giving g = { .f = f, .x = x };
+	struct giving g = { .f = f, .room = FEED_WINDOW };
 	struct feed_answer head = { 0 };
 	uint64_t from = x->mine.cursor;
 	int rc;

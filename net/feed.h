@@ -7,8 +7,8 @@
  *     feeds_news ─► thread: events behind each reader's cursor, as text ─► late ─► worker: its connection ─► client
  *                     ▲ feed_taken: the client took it ◄─────────────────────────────────┘
  *
- * A reader is given at most FEED_WINDOW bytes that it has not taken (and one event more, however large); behind that it
- * waits, and its cursor with it. Who makes no room for half of the client time-out is told where to go on, and ended.
+ * A reader is given at most FEED_WINDOW bytes that it has not taken (and one event more, however large), a command in all;
+ * behind that it waits, and its cursor with it. Who makes no room for half of the client time-out is told where to go on, and ended.
  *
  * Owns     readers, from feed_open until their side has said feed_leave and the thread has seen it.
  * Threads  feeds_news: any. feed_open, feed_taken, feed_leave, feed_late: the connection's worker.
@@ -37,6 +37,7 @@ struct feed_wish {
 	uint64_t since_ms;
 	char     actor[ADDRESS_MAX + 1], type[TYPE_NAME_MAX + 1], kind[NOH_EVENT_KIND + 1];
 	bool     once;                     /* a stream: ends when all there is has been told        */
+	uint32_t patience_ms;              /* a stream: so long it may make no room                 */
 	uint32_t limit;                    /* a command: at most so many                            */
 	uint32_t block_ms;                 /* a command: how long to wait for the first; 0: not     */
 	uint8_t  proto;                    /* a command: RESP 2 or 3                                */
@@ -56,7 +57,7 @@ uint32_t feeds_count(const struct server *s);
  * cannot (then its connection ends). NOH_OK, NOH_ENOMEM, NOH_ESTOPPED. */
 int  feed_open(struct net *n, struct conn *c, uint64_t token, const struct feed_wish *wish, struct feed **feed);
 void feed_leave(struct net *n, struct feed *x);          /* it reads no more, and is nobody's from now on */
-void feed_hurry(struct net *n, struct conn *c);          /* the client may be gone: what its commands wait for is answered now */
+void feed_hurry(struct net *n, struct conn *c);          /* its commands wait no longer: it may be gone */
 void feed_taken(struct conn *c);                         /* the client took some of it             */
 void feed_late(struct net *n, const struct late *l);     /* the thread has written something       */
 

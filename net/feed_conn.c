@@ -18,6 +18,7 @@ static struct feed *make(struct net *n, struct conn *c, uint64_t token, const st
 	if (!x)
 		return NULL;
 	x->wish = *wish;
+	x->wish.patience_ms = n->o.timeout_ms / 2;       /* as it is now: a later change is for later readers */
 	if (c->flags & CONN_EOF)
 		x->wish.block_ms = 0;
 	x->filter = (noh_events_filter){ .actor = text_or_null(x->wish.actor), .type = text_or_null(x->wish.type),
@@ -69,7 +70,7 @@ void feed_hurry(struct net *n, struct conn *c)
 	for (uint32_t number = c->first; number; number = n->slots[number].next) {
 		struct feed *x = n->slots[number].feed;
 
-		if (!x)
+		if (!x || load_relaxed(&x->hurry))
 			continue;
 		store_release(&x->hurry, 1);
 		feeds_ring(n->server->feeds);

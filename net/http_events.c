@@ -10,23 +10,13 @@
 #include "net/net.h"
 
 #include "core/error.h"
+#include "net/command.h"
 #include "net/rest.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define STREAM_MS 2147000000u              /* the reader answers, whatever comes */
-
-static bool digits(const struct arg *a, uint64_t *n)
-{
-	*n = 0;
-	for (uint32_t i = 0; i < a->len; i++) {
-		if (a->at[i] < '0' || a->at[i] > '9' || *n > (INT64_MAX - 9) / 10)
-			return false;
-		*n = *n * 10 + (uint64_t)(a->at[i] - '0');
-	}
-	return a->len > 0;
-}
 
 /* Where it begins; whether that is still kept the reader will find. False: the problem is written. */
 static bool begin_at(struct call *c, const struct http_request *q, const struct query_got *got, struct feed_wish *w)
@@ -35,7 +25,7 @@ static bool begin_at(struct call *c, const struct http_request *q, const struct 
 	uint64_t newest = 0;
 
 	(void)noh_events_bounds(call_box(c), NULL, &newest);
-	if (asked && !digits(&q->last_event_id, &w->cursor)) {
+	if (asked && !arg_uint(&q->last_event_id, &w->cursor)) {
 		http_problem(call_out(c), 400, "bad_cursor", "", "Last-Event-ID is the number of an event, as its id said");
 		return false;
 	}

@@ -337,6 +337,11 @@ struct net {
 	atomic_u32     lease;                      /* lend.c: who may touch all this                */
 };
 
+/* ── listen.c ── */
+int  listen_open(struct server *s);                      /* all its sockets; the sentence names the address */
+void listen_close(struct server *s);
+void server_unlisten(struct server *s, uint32_t worker);       /* this one has no network */
+
 /* ── server.c ── */
 int  server_open(struct server **server, const noh_listen_options *o, uint32_t workers, const struct net_door *door);
 void server_close(struct server *s);                   /* no worker runs any more */
@@ -344,7 +349,6 @@ int  server_set_accounts(struct server *s, const noh_account *list, size_t count
 uint64_t account_mark(const uint8_t token[32]);        /* what a session keeps of it */
 bool server_is_guarded(struct server *s);            /* else everybody may do all */
 void server_stats(struct server *s, noh_net_stats *stats);
-void server_unlisten(struct server *s, uint32_t worker);       /* this one has no network */
 void server_stop(struct server *s);                    /* nobody new, no new commands */
 void server_drain(struct server *s);                   /* it will end: what is refused is said to be for that */
 bool server_idle(struct server *s);                    /* ... and all that were given are answered */
@@ -408,6 +412,12 @@ extern const char *const request_prefixes[];           /* by enum request_type: 
 void request_deliver(struct net *n);                   /* what has arrived, to the door         */
 uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
 void request_abandon(struct net *n, struct conn *c);
+void request_refuse(struct net *n, uint64_t token, int rc);      /* it was not even sent: the sentence says why */
+/* What the command has on its stack or in its arguments is copied, but for large bodies: those are delivered before it
+ * returns. */
+void request_arrive(struct net *n, const struct request *r, uint32_t slot);
+
+/* ── call.c ── */
 /* A slot for one answer from elsewhere, the last of its connection's. 0: no memory, and the client was told. */
 uint32_t request_slot(struct call *c, uint32_t timeout_ms, format_fn *format, struct tag tag);
 

@@ -343,6 +343,8 @@ static void put_refusals(noh_json_out *o, const struct rest_form *f, const struc
 	}
 	if (f == &rest_forms[FORM_DEAD_REDRIVE] || f == &rest_forms[FORM_DEAD_PURGE])
 		put_response(o, "409", "The other of redrive and purge was done to it", "Problem", PROBLEM_TYPE);
+	if (f == &rest_forms[FORM_DRAIN])
+		put_response(o, "504", "Not all of it was done in time; the detail says what is left, and the server ends", "Problem", PROBLEM_TYPE);
 	if (q == &rest_queries[QUERY_EVENTS])
 		put_response(o, "410", "The events behind this cursor are gone; the detail names the oldest", "Problem", PROBLEM_TYPE);
 }
@@ -358,6 +360,8 @@ static void put_responses(noh_json_out *o, const struct http_route *r, const str
 		put_response(o, "200", f == &rest_forms[FORM_INVOKE] ? "The actor's response" : "As asked",
 			     f ? f->response : q ? q->response : NULL,
 			     q == &rest_queries[QUERY_EVENTS] ? "text/event-stream" : JSON_TYPE);
+	if (f == &rest_forms[FORM_DRAIN])
+		put_response(o, "202", "It begins; with wait the answer comes when it is over", f->response, JSON_TYPE);
 	put_refusals(o, f, q);
 	if (r->role != SESSION_NOBODY) {
 		put_response(o, "401", "Who asks is not known", "Problem", PROBLEM_TYPE);

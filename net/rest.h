@@ -90,6 +90,10 @@ const char *rest_node(struct call *c);              /* the node's id: as long as
 
 /* ── responses: rest_reply.c ── */
 
+/* null where there is none: "", 0. */
+void rest_put_text(noh_json_out *o, const char *name, const char *text);
+void rest_put_when(noh_json_out *o, const char *name, uint64_t ms);
+
 /* What `write` writes is the whole body; it may be called twice, and must write the same. */
 typedef void rest_write_fn(noh_json_out *o, const void *arg);
 void rest_reply(struct out *o, int status, const char *type, const char *headers, rest_write_fn *write, const void *arg);

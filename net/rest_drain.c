@@ -2,8 +2,6 @@
 #include "net/net.h"
 #include "net/rest.h"
 
-#include <stdio.h>
-
 struct told {
 	noh_drain_state state;
 	bool            drained;
@@ -51,12 +49,10 @@ static void tell_state(struct call *c, int status)
 void rest_drain(struct call *c, const struct http_request *q)
 {
 	noh_json_got got[REST_FIELDS_MAX];
-	char line[200];
 
 	if (!rest_read(c, q, FORM_DRAIN, got))
 		return;
-	snprintf(line, sizeof line, "%s asked to drain the server", call_session(c)->user);
-	c->net->server->door.log(call_box(c), NOH_INFO, line);
+	call_log(c, "drain", "the server");
 	if (!net_options(c->net)->may_shutdown ||
 	    !call_drain(c, (uint32_t)got[DRAIN_DEADLINE].n, got[DRAIN_WAIT].n ? format : NULL, (struct tag){ 0, 0 }))
 		http_problem(call_out(c), 403, "not_allowed", "", "this server does not end by request; send it SIGTERM");

@@ -18,14 +18,6 @@ struct seen {
 	uint64_t    last_ms, since_ms;
 };
 
-static void put_when(noh_json_out *o, const char *name, uint64_t ms)
-{
-	if (ms)
-		noh_json_put_time(o, name, (int64_t)ms);
-	else
-		noh_json_put_null(o, name);
-}
-
 /* How many messages one actor has handled nobody counts: that would cost every message. */
 static void put_actor(noh_json_out *o, const struct seen *s)
 {
@@ -33,8 +25,8 @@ static void put_actor(noh_json_out *o, const struct seen *s)
 	noh_json_put_text(o, "actor_address", s->address, s->len);
 	noh_json_put_bool(o, "is_active", s->active);
 	noh_json_put_text(o, "node_id", s->node, strlen(s->node));
-	put_when(o, "activated_at", s->active ? s->since_ms : 0);
-	put_when(o, "last_message_at", s->active ? s->last_ms : 0);
+	rest_put_when(o, "activated_at", s->active ? s->since_ms : 0);
+	rest_put_when(o, "last_message_at", s->active ? s->last_ms : 0);
 	noh_json_put_null(o, "messages_processed");
 	noh_json_put_uint(o, "mailbox_size", s->mailbox);
 	noh_json_put_bool(o, "resting", s->resting);

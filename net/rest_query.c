@@ -3,11 +3,10 @@
 
 #include "core/error.h"
 #include "net/net.h"
+#include "net/tell.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { EVENTS_USUAL = 10, EVENTS_MOST = 100, TREE_USUAL = 1000, TREE_MOST = 10000 };
 
 static const noh_json_field event_fields[] = {
 	[EVENTS_CURSOR] = { .name = "cursor", .type = NOH_JSON_INT, .least = 0, .most = INT64_MAX },
@@ -31,7 +30,7 @@ static const struct rest_field_text event_texts[] = {
 
 static const noh_json_field describe_fields[] = {
 	[DESCRIBE_ADDRESS] = { .name = "actor", .type = NOH_JSON_STRING, .required = true, .least = 3, .most = ADDRESS_MAX },
-	[DESCRIBE_EVENTS] = { .name = "events", .type = NOH_JSON_INT, .least = 0, .most = EVENTS_MOST, .preset = EVENTS_USUAL },
+	[DESCRIBE_EVENTS] = { .name = "events", .type = NOH_JSON_INT, .least = 0, .most = TELL_EVENTS_MOST, .preset = TELL_EVENTS },
 };
 static const struct rest_field_text describe_texts[] = {
 	[DESCRIBE_ADDRESS] = { "Actor address in format {type}:{id}", "\"npc-brain:character-abc123\"" },
@@ -40,7 +39,7 @@ static const struct rest_field_text describe_texts[] = {
 
 static const noh_json_field tree_fields[] = {
 	[TREE_ROOT] = { .name = "root", .type = NOH_JSON_STRING, .least = 3, .most = ADDRESS_MAX },
-	[TREE_LIMIT] = { .name = "limit", .type = NOH_JSON_INT, .least = 1, .most = TREE_MOST, .preset = TREE_USUAL },
+	[TREE_LIMIT] = { .name = "limit", .type = NOH_JSON_INT, .least = 1, .most = TELL_TREE_MOST, .preset = TELL_TREE },
 };
 static const struct rest_field_text tree_texts[] = {
 	[TREE_ROOT] = { "This actor and all below it; without it: all trees", "\"supervisor:node-1\"" },

@@ -8,6 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
+void rest_put_text(noh_json_out *o, const char *name, const char *text)
+{
+	if (*text)
+		noh_json_put_text(o, name, text, strlen(text));
+	else
+		noh_json_put_null(o, name);
+}
+
+void rest_put_when(noh_json_out *o, const char *name, uint64_t ms)
+{
+	if (ms)
+		noh_json_put_time(o, name, (int64_t)ms);
+	else
+		noh_json_put_null(o, name);
+}
+
 /* ── responses ── */
 
 void rest_reply(struct out *o, int status, const char *type, const char *headers, rest_write_fn *write, const void *arg)

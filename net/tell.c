@@ -3,10 +3,12 @@
 
 #include "core/mem.h"
 #include "net/event_text.h"
+#include "net/rest.h"
 
 #include <string.h>
 
-const char *tell_state(const noh_vitals *v)
+/* In one word: its health, or if that is good whether it is active. */
+static const char *state_of(const noh_vitals *v)
 {
 	if (v->health != NOH_HEALTHY)
 		return noh_health_name(v->health);
@@ -22,22 +24,6 @@ static int failed(struct out *o, int rc)
 	if (rc != NOH_END)
 		out_bytes(o, noh_why(), strlen(noh_why()));
 	return rc;
-}
-
-static void put_text(noh_json_out *o, const char *name, const char *text)
-{
-	if (*text)
-		noh_json_put_text(o, name, text, strlen(text));
-	else
-		noh_json_put_null(o, name);
-}
-
-static void put_when(noh_json_out *o, const char *name, uint64_t ms)
-{
-	if (ms)
-		noh_json_put_time(o, name, (int64_t)ms);
-	else
-		noh_json_put_null(o, name);
 }
 
 typedef void put_fn(noh_json_out *o, const void *what);
@@ -111,23 +97,23 @@ static void put_actor(noh_json_out *o, const void *what)
 	bool active = a->status.life != NOH_NOT_ACTIVE;
 
 	noh_json_open(o, NULL, '{');
-	put_text(o, "actor_address", a->address);
-	put_text(o, "state", tell_state(v));
-	put_text(o, "health", noh_health_name(v->health));
+	rest_put_text(o, "actor_address", a->address);
+	rest_put_text(o, "state", state_of(v));
+	rest_put_text(o, "health", noh_health_name(v->health));
 	noh_json_put_bool(o, "is_active", active);
 	noh_json_put_bool(o, "exists", a->status.exists);
 	noh_json_put_uint(o, "desired_revision", v->desired);
 	noh_json_put_uint(o, "observed_revision", v->observed);
-	put_text(o, "reconcile_error", v->error);
+	rest_put_text(o, "reconcile_error", v->error);
 	noh_json_put_uint(o, "restarts", v->restarts);
-	put_text(o, "last_failure", v->reason);
-	put_when(o, "last_failure_at", v->failed_ms);
-	put_when(o, "retry_at", v->until_ms);
+	rest_put_text(o, "last_failure", v->reason);
+	rest_put_when(o, "last_failure_at", v->failed_ms);
+	rest_put_when(o, "retry_at", v->until_ms);
 	noh_json_put_uint(o, "mailbox_size", a->status.mailbox_size);
-	put_text(o, "parent", v->parent);
+	rest_put_text(o, "parent", v->parent);
 	noh_json_put_uint(o, "children", v->children);
-	put_when(o, "activated_at", active ? a->status.activated_ms : 0);
-	put_when(o, "last_message_at", active ? a->status.last_ms : 0);
+	rest_put_when(o, "activated_at", active ? a->status.activated_ms : 0);
+	rest_put_when(o, "last_message_at", active ? a->status.last_ms : 0);
 	noh_json_put_uint(o, "cursor", a->newest);
 	noh_json_open(o, "events", '[');
 	noh_json_put_raw(o, NULL, a->events.bytes ? a->events.bytes : "", a->events.len);
@@ -143,7 +129,7 @@ static void put_actor_resp(struct out *o, const struct actor *a)
 		{ "last_failure_ms", v->failed_ms }, { "retry_ms", v->until_ms }, { "mailbox_size", a->status.mailbox_size },
 		{ "children", v->children }, { "cursor", a->newest } };
 	const struct { const char *name, *text; } texts[] = {
-		{ "actor_address", a->address }, { "state", tell_state(v) }, { "health", noh_health_name(v->health) },
+		{ "actor_address", a->address }, { "state", state_of(v) }, { "health", noh_health_name(v->health) },
 		{ "reconcile_error", v->error }, { "last_failure", v->reason }, { "parent", v->parent } };
 	enum { NUMBERS = sizeof numbers / sizeof numbers[0], TEXTS = sizeof texts / sizeof texts[0] };
 
@@ -196,18 +182,18 @@ static void put_entry(noh_json_out *o, const void *what)
 	const struct entry *e = what;
 
 	noh_json_open(o, NULL, '{');
-	put_text(o, "actor_address", e->address);
+	rest_put_text(o, "actor_address", e->address);
 	if (e->depth >= 0) {
 		noh_json_put_uint(o, "depth", (uint64_t)e->depth);
 		noh_json_put_bool(o, "last", e->last);
 	}
-	put_text(o, "state", tell_state(e->vitals));
+	rest_put_text(o, "state", state_of(e->vitals));
 	noh_json_put_uint(o, "restarts", e->vitals->restarts);
-	put_text(o, "last_failure", e->vitals->reason);
-	put_when(o, "last_failure_at", e->vitals->failed_ms);
-	put_when(o, "retry_at", e->vitals->until_ms);
+	rest_put_text(o, "last_failure", e->vitals->reason);
+	rest_put_when(o, "last_failure_at", e->vitals->failed_ms);
+	rest_put_when(o, "retry_at", e->vitals->until_ms);
 	if (e->depth < 0)
-		put_text(o, "parent", e->vitals->parent);
+		rest_put_text(o, "parent", e->vitals->parent);
 	noh_json_close(o, '}');
 }
 
@@ -220,7 +206,7 @@ static int add(struct page *p, const struct entry *e)
 		out_array(p->o, 5);
 		out_int(p->o, e->depth < 0 ? 0 : e->depth);
 		out_text(p->o, e->address);
-		out_text(p->o, tell_state(e->vitals));
+		out_text(p->o, state_of(e->vitals));
 		out_int(p->o, (int64_t)e->vitals->restarts);
 		out_text(p->o, e->vitals->reason);
 	} else {
@@ -291,7 +277,7 @@ int tell_quarantine(noh_box *box, const void *args, uint32_t len, struct out *o)
 static void put_resumed(noh_json_out *o, const void *whom)
 {
 	noh_json_open(o, NULL, '{');
-	put_text(o, "resumed", whom);
+	rest_put_text(o, "resumed", whom);
 	noh_json_close(o, '}');
 }
 

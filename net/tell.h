@@ -21,7 +21,4 @@ struct tell_wish {
 /* What they write is the whole reply; what goes wrong is a sentence. NOH_END: there was nothing to resume. */
 errand_fn tell_actor, tell_tree, tell_quarantine, tell_resume;
 
-/* In one word: its health, or if that is good whether it is active. */
-const char *tell_state(const noh_vitals *v);
-
 #endif

@@ -340,7 +340,7 @@ void db_get_stats(struct db *db, struct db_stats *stats)
 		.images = rows[TABLE_IMAGES], .entries = rows[TABLE_ENTRIES],
 		.pending = rows[TABLE_PENDING], .idem = rows[TABLE_IDEM],
 		.idem_bytes = stamp.idem_bytes, .idem_dropped = stamp.idem_dropped,
-		.timers = rows[TABLE_TIMERS], .dead = rows[TABLE_DEAD],
+		.timers = db_timer_rows(db, rows[TABLE_TIMERS]), .dead = rows[TABLE_DEAD],
 		.events = rows[TABLE_EVENTS], .event_bytes = stamp.event_bytes, .event_seq = stamp.event_seq,
 		.event_oldest_ms = stamp.event_oldest_ms,
 		.map_bytes = info.me_mapsize,

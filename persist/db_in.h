@@ -39,6 +39,7 @@ struct db {
 		atomic_u64 images;
 		atomic_u64 frame, epoch;     /* the stamp */
 		atomic_u64 tables[TABLES];   /* rows                                             */
+		atomic_u64 unwell;           /* rows of TABLE_TIMERS that are none               */
 		atomic_u64 idem_bytes, idem_dropped, folds, folded_records, used_bytes, map_bytes;
 		atomic_u64 event_seq, event_bytes, event_oldest_ms;
 		atomic_u64 last_txn;
@@ -81,6 +82,9 @@ int db_read_stamp(struct db *db, MDB_txn *txn, struct meta_stamp *stamp);
 /* For who looks without a snapshot: rows of each table in a transaction; and, once that is committed, all of it.
  * at_ms 0: when is not known. */
 bool db_count(struct db *db, MDB_txn *txn, uint64_t *rows);
+/* Rows of actors that are not healthy, behind the timers: as many as can be read. And of so many rows those that are timers. */
+uint64_t db_count_unwell(struct db *db, MDB_txn *txn);
+uint64_t db_timer_rows(struct db *db, uint64_t rows);
 void db_show(struct db *db, const struct meta_stamp *stamp, const uint64_t *rows, uint64_t at_ms);
 
 /* The head of an LMDB file, read without mapping it: NOH_OK with the size of its map, NOH_ECORRUPT if

@@ -135,18 +135,22 @@ static int env_open(struct db *db, const char *path, uint64_t map_bytes)
 	return NOH_OK;
 }
 
+static int table_missing(const struct db *db, enum table t)
+{
+	return error_set(NOH_ECORRUPT, "%s: table %s is missing; restore a backup", db->fixed.file, table_name(t));
+}
+
 static int tables_open(struct db *db, MDB_txn *txn, unsigned flags)
 {
 	for (enum table t = 0; t < TABLES; t++) {
 		int rc = mdb_dbi_open(txn, table_name(t), flags, &db->fixed.tables[t]);
 
 		if (rc == MDB_NOTFOUND && t == TABLE_EVENTS && db->fixed.read_only) {
-			db->fixed.no_events = true;
+			db->fixed.no_events = true;      /* format 1 has none; of which it is comes later */
 			continue;
 		}
 		if (rc == MDB_NOTFOUND)
-			return error_set(NOH_ECORRUPT, "%s: table %s is missing; restore a backup",
-					 db->fixed.file, table_name(t));
+			return table_missing(db, t);
 		if (rc != MDB_SUCCESS)
 			return db_error(db, rc, "opening");
 	}
@@ -286,6 +290,8 @@ static int read_meta(struct db *db, uint64_t dir_id)
 	rc = tables_open(db, txn, 0);
 	if (rc == NOH_OK)
 		rc = check_format(db, txn, dir_id, &format);
+	if (rc == NOH_OK && db->fixed.no_events && format.format != 1)
+		rc = table_missing(db, TABLE_EVENTS);
 	if (rc == NOH_OK)
 		rc = db_read_stamp(db, txn, &stamp);
 	if (rc == NOH_OK && !db_count(db, txn, rows))
@@ -294,6 +300,7 @@ static int read_meta(struct db *db, uint64_t dir_id)
 		mdb_txn_abort(txn);
 		return rc;
 	}
+	store_relaxed(&db->shown.unwell, db_count_unwell(db, txn));
 	db_show(db, &stamp, rows, 0);
 	return db_error(db, mdb_txn_commit(txn), "opening");     /* keeps the table handles */
 }
@@ -308,8 +315,11 @@ static int open_in(struct db *db, const struct db_options *o)
 	snprintf(path, sizeof path, "%s/image", o->dir);
 	snprintf(db->fixed.file, sizeof db->fixed.file, "%s/data.mdb", path);
 	if (stat(path, &s) != 0) {
-		if (errno != ENOENT || o->read_only)
+		if (errno != ENOENT)
 			return db_errno("open", path);
+		if (o->read_only || o->must_exist)
+			return error_set(NOH_ECORRUPT, "%s is missing; put it back, or restore a backup of the whole "
+					 "directory (noh restore)", path);
 		rc = make_new(db, o, path);
 	} else if (!o->read_only) {
 		rc = sync_dir(o->dir);           /* who made it may have ended before he did */

@@ -22,6 +22,30 @@ bool db_count(struct db *db, MDB_txn *txn, uint64_t *rows)
 	return true;
 }
 
+uint64_t db_count_unwell(struct db *db, MDB_txn *txn)
+{
+	uint8_t from[VALUE_KEY_MAX];
+	MDB_val key = { key_timer(from, VALUE_UNWELL, NULL, 0), from }, val;
+	MDB_cursor *c;
+	uint64_t rows = 0;
+	int rc = mdb_cursor_open(txn, db->fixed.tables[TABLE_TIMERS], &c);
+
+	if (rc != MDB_SUCCESS)
+		return 0;
+	rc = mdb_cursor_get(c, &key, &val, MDB_SET_RANGE);
+	for (; rc == MDB_SUCCESS; rc = mdb_cursor_get(c, &key, &val, MDB_NEXT))
+		rows++;
+	mdb_cursor_close(c);
+	return rows;
+}
+
+uint64_t db_timer_rows(struct db *db, uint64_t rows)
+{
+	uint64_t unwell = load_relaxed(&db->shown.unwell);
+
+	return rows > unwell ? rows - unwell : 0;
+}
+
 void db_show(struct db *db, const struct meta_stamp *stamp, const uint64_t *rows, uint64_t at_ms)
 {
 	MDB_envinfo info = {0};
@@ -56,7 +80,7 @@ void db_shown_stats(struct db *db, struct db_stats *stats)
 		.idem = load_relaxed(&db->shown.tables[TABLE_IDEM]),
 		.idem_bytes = load_relaxed(&db->shown.idem_bytes),
 		.idem_dropped = load_relaxed(&db->shown.idem_dropped),
-		.timers = load_relaxed(&db->shown.tables[TABLE_TIMERS]),
+		.timers = db_timer_rows(db, load_relaxed(&db->shown.tables[TABLE_TIMERS])),
 		.dead = load_relaxed(&db->shown.tables[TABLE_DEAD]),
 		.events = load_relaxed(&db->shown.tables[TABLE_EVENTS]),
 		.event_bytes = load_relaxed(&db->shown.event_bytes),

@@ -228,11 +228,10 @@ static int give_timer(const struct value_row *row, const uint8_t *key, size_t le
 
 int db_timers(struct db *db, uint64_t from_ms, uint64_t to_ms, db_timer_fn *each, void *arg)
 {
-	struct db_walk w = { .db = db, .table = TABLE_TIMERS, .has_upto = to_ms < UINT64_MAX };
+	struct db_walk w = { .db = db, .table = TABLE_TIMERS, .has_upto = true };
 	uint8_t from[VALUE_KEY_MAX];
 
-	if (w.has_upto)
-		key_timer(w.upto, to_ms + 1, NULL, 0);
+	key_timer(w.upto, to_ms < VALUE_UNWELL ? to_ms + 1 : VALUE_UNWELL, NULL, 0);
 	return walk(&w, from, key_timer(from, from_ms, NULL, 0), give_timer, &each, arg);
 }
 

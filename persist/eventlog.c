@@ -388,3 +388,31 @@ uint64_t eventlog_trim(struct eventlog *l, uint64_t bytes, uint64_t before_ms)
 	pthread_mutex_unlock(&l->lock);
 	return gone;
 }
+
+struct aging { uint64_t before_ms, gone; };
+
+static int is_old(void *arg, uint64_t seq, const void *event, size_t len)
+{
+	struct aging *a = arg;
+	struct part_event head;
+
+	(void)len;
+	memcpy(&head, event, sizeof head);
+	if (head.at_ms >= a->before_ms)
+		return 1;
+	a->gone = seq;
+	return 0;
+}
+
+void eventlog_age(struct eventlog *l, uint64_t before_ms)
+{
+	struct aging a = { .before_ms = before_ms };
+
+	(void)eventlog_trim(l, UINT64_MAX, before_ms);
+	/* Of the chunk that is written to only what is shown. Gone meanwhile: then it is older than what we would say. */
+	(void)eventlog_read(l, eventlog_oldest(l), is_old, &a);
+	pthread_mutex_lock(&l->lock);
+	if (a.gone > load_relaxed(&l->shown.gone))
+		store_relaxed(&l->shown.gone, a.gone);
+	pthread_mutex_unlock(&l->lock);
+}

@@ -72,6 +72,9 @@ void eventlog_drop(struct eventlog *l, uint64_t upto);
 void eventlog_cut(struct eventlog *l, uint64_t upto);
 /* At most so many bytes, and none told before that. Returns how many events went. */
 uint64_t eventlog_trim(struct eventlog *l, uint64_t bytes, uint64_t before_ms);
+/* None told before that can be read any more, not even of the newest chunk, which stays. Any thread; not where
+ * eventlog_cut is used. */
+void eventlog_age(struct eventlog *l, uint64_t before_ms);
 
 /* From number `first` on (it must be there), until each() returns anything but 0: that is the result. 0: there was no
  * further one. NOH_ETOOOLD: it is not here (any more). */

@@ -234,6 +234,7 @@ static int try_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t n
 		return in_our_words(f, rc);
 	if (f->limit)
 		f->limit->changed = f->changed;
+	add_relaxed(&f->db->shown.unwell, (uint64_t)f->unwell);
 	db_show(f->db, &f->stamp, rows, now_ms);
 	return db_keep_length(f->db);
 }

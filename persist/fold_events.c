@@ -15,6 +15,7 @@
 
 #define EXPIRE_ROWS 8192         /* that go in one transaction of their own, */
 #define EXPIRE_PAGES 2048        /* and how many pages that may change       */
+#define EXPIRE_PAGES_LEAST 32    /* where there is no room for more          */
 
 bool fold_note_event(struct fold *f, uint64_t frame, uint64_t order, const struct part *p)
 {
@@ -123,11 +124,13 @@ int fold_events(struct fold *f, uint64_t now_ms)
 	f->stamp.event_seq += f->event_count;
 	if (rc == FOLD_FAILED && f->failed == NOH_FULL)
 		f->limit->fitted = 128;
-	return rc == 0 ? expire(f, now_ms, UINT64_MAX) : rc;
+	/* More than came, so that they get fewer; but no fold is held up by all that a new limit is too much for. The keeper
+	 * goes on with the rest. */
+	return rc == 0 ? expire(f, now_ms, 2 * f->event_count + EXPIRE_ROWS) : rc;
 }
 
 /* In the open transaction; 0, an LMDB code, or FOLD_FAILED. */
-static int expire_alone(struct fold *f, uint64_t now_ms, uint64_t *rows)
+static int expire_alone(struct fold *f, uint64_t now_ms, uint64_t most, uint64_t *rows)
 {
 	int rc;
 
@@ -138,7 +141,7 @@ static int expire_alone(struct fold *f, uint64_t now_ms, uint64_t *rows)
 	if (rc == 0)
 		rc = mdb_cursor_open(f->txn, f->db->fixed.tables[TABLE_META], &f->cursors[TABLE_META]);
 	if (rc == 0)
-		rc = expire(f, now_ms, EXPIRE_ROWS);
+		rc = expire(f, now_ms, most);
 	if (rc == 0)
 		rc = fold_stamp(f);
 	(void)db_count(f->db, f->txn, rows);
@@ -152,15 +155,18 @@ static int expire_alone(struct fold *f, uint64_t now_ms, uint64_t *rows)
 int db_expire_events(struct db *db, uint64_t now_ms)
 {
 	struct fold f = { .db = db };
-	uint64_t rows[TABLES] = { 0 };
-	int rc = db_make_room(db, EXPIRE_PAGES);
+	uint64_t rows[TABLES] = { 0 }, pages = EXPIRE_PAGES, most;
+	int rc = db_make_room(db, pages);
 
+	while (rc == NOH_ENOSPC && pages > EXPIRE_PAGES_LEAST)   /* a few make room for more */
+		rc = db_make_room(db, pages /= 8);
 	if (rc != NOH_OK)
 		return rc;
+	most = EXPIRE_ROWS * pages / EXPIRE_PAGES;
 	rc = mdb_txn_begin(db->fixed.env, NULL, 0, &f.txn);
 	if (rc != MDB_SUCCESS)
 		return db_error(db, rc, "writing");
-	rc = expire_alone(&f, now_ms, rows);
+	rc = expire_alone(&f, now_ms, most, rows);
 	if (rc == 0)
 		rc = mdb_txn_commit(f.txn);
 	else

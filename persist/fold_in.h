@@ -58,6 +58,7 @@ struct fold {
 	size_t             type_count, type_room, last_type;
 	uint8_t           *kept;         /* parts of the old image that stay */
 	size_t             kept_room;
+	int64_t            unwell;       /* rows of actors that are not healthy: more (+), fewer (-) */
 	struct meta_stamp  stamp;
 	int                failed;       /* with FOLD_FAILED: what is to be returned */
 	struct fold_pages *limit;        /* NULL: none */

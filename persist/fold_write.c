@@ -211,6 +211,7 @@ static int follow_image(struct fold *f, struct actor *a, bool stays)
 		rc = note_timer(f, a, due, true);
 	if (rc == 0 && unwell != a->old_unwell)
 		rc = note_timer(f, a, VALUE_UNWELL, unwell);
+	f->unwell += unwell - a->old_unwell;
 	return rc;
 }
 
@@ -346,6 +347,7 @@ static int start(struct fold *f)
 	f->timers.count = 0;
 	f->type_count = 0;
 	f->changed = 0;
+	f->unwell = 0;
 	memset(f->page, 0, sizeof f->page);
 	for (enum table t = 0; t < TABLES; t++) {
 		int rc = mdb_cursor_open(f->txn, f->db->fixed.tables[t], &f->cursors[t]);

@@ -1,4 +1,4 @@
-/* persist/journal_inside.h - what journal.c (the journaller) and journal_keep.c (the keeper) share. */
+/* persist/journal_inside.h - what journal.c (the journaller), journal_push.c (who writes) and journal_keep.c (the keeper) share. */
 #ifndef NOH_PERSIST_JOURNAL_INSIDE_H
 #define NOH_PERSIST_JOURNAL_INSIDE_H
 

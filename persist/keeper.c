@@ -235,20 +235,24 @@ static int fold_timed(struct keeper *k, uint64_t waits)
 	return rc;
 }
 
-/* Where nothing is folded nobody else looks for events that are too old, or too many by a new limit. */
+/* Where nothing is folded nobody else looks for events that are too old, or too many by a new limit. On a full disk it is tried
+ * again later, by itself: that says nothing about folds, which may need less, or find the room that it made. */
 static int expire_events(struct keeper *k)
 {
 	uint64_t wall;
 	int rc;
 
-	if (db_events_gone(k->db) == db_events_newest(k->db) || (k->retry_ns && clock_now_ns(&k->clock) < k->retry_ns))
+	if (db_events_gone(k->db) == db_events_newest(k->db) || clock_now_ns(&k->clock) < k->expire_ns)
 		return 0;
 	wall = k->wall_ms(k->wall_arg);
 	if (!db_events_expire(k->db, wall))
 		return 0;
 	rc = db_expire_events(k->db, wall);
 	tell_events(k);
-	return rc == NOH_OK ? 1 : put_off(k, rc);
+	if (rc == NOH_OK)
+		return 1;
+	k->expire_ns = clock_now_ns(&k->clock) + RETRY_NS;
+	return rc == NOH_ENOSPC || rc == NOH_ENOMEM ? 0 : rc;
 }
 
 int keeper_step(struct keeper *k)
@@ -272,9 +276,7 @@ int keeper_step(struct keeper *k)
 	}
 	int rc = journal_folded(k->journal, frame);      /* the next segment, if need be */
 
-	if (rc >= 0)
-		rc = expire_events(k);
-	return rc < 0 ? put_off(k, rc) : rc;
+	return rc < 0 ? put_off(k, rc) : expire_events(k);
 }
 
 uint64_t keeper_nap_ns(const struct keeper *k)

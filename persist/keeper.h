@@ -35,6 +35,7 @@ struct keeper {
 	bool            no_space;    /* the last fold found the disk full                        */
 	atomic_u32      folding;     /* a fold is under way                                      */
 	uint64_t        retry_ns;    /* mine: after a fold that found no room or memory; 0: now   */
+	uint64_t        expire_ns;   /* mine: the same of old events                             */
 	uint64_t        most;        /* mine: so many bytes in one fold; less where memory is short */
 	bool            trims;       /* mine: memory of the last fold is still there             */
 	uint64_t        told;        /* mine: the epoch the store was told last                  */

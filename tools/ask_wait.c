@@ -111,8 +111,11 @@ static void listen_to_it(struct waiting *x)
 	snprintf(number, sizeof number, "%lld", x->cursor);
 	if (!ask_query(x->w, path, "actor", x->actor) || !ask_query(x->w, path, "cursor", number))
 		return;
-	if (client_stream_open(&c, path, &x->stream, &r, why, sizeof why) == CLIENT_OK)
-		client_reply_free(&r);
+	if (client_stream_open(&c, path, &x->stream, &r, why, sizeof why) != CLIENT_OK)
+		return;
+	if (r.status == 410 || r.status == 400)
+		x->cursor = -1;                  /* gone, or of another data directory: from the next look on */
+	client_reply_free(&r);
 }
 
 static void note(struct waiting *x, const struct client_event *e)
@@ -132,10 +135,15 @@ static void wait_a_while(struct waiting *x)
 	uint64_t until = least(cli_now_ns() + SECOND, x->until_ns);
 	struct client_event e;
 	char why[256];
-	enum client_next next = NEXT_BROKEN;
+	enum client_next next;
 
-	if (x->stream.fd >= 0)
-		next = client_stream_next(&x->stream, &e, until, why, sizeof why);
+	if (x->stream.fd < 0) {
+		uint64_t now = cli_now_ns();
+
+		cli_sleep_ns(now < until ? until - now : 0);
+		return;
+	}
+	next = client_stream_next(&x->stream, &e, until, why, sizeof why);
 	while (next == NEXT_EVENT) {
 		note(x, &e);
 		next = client_stream_next(&x->stream, &e, 0, why, sizeof why);

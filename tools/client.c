@@ -366,7 +366,7 @@ enum client_result client_receive_body(const struct client *c, int fd, uint64_t 
 static enum client_result read_answer(const struct client *c, int fd, uint64_t until_ns, struct client_reply *r, char *why,
 				      size_t size)
 {
-	static char head[CLIENT_HEAD_MAX + 4096];
+	char head[CLIENT_HEAD_MAX + 4096];       /* its own: drain calls from two threads */
 	enum client_result result = CLIENT_OK;
 	size_t have, body_len = 0, head_len = client_receive_head(c, fd, until_ns, r, head, sizeof head, &have, &body_len, &result, why, size);
 

@@ -27,10 +27,7 @@ static const struct { enum predicate_field field; const char *const *words; size
 	{ FACT_EXISTS, truths, 2 },
 };
 
-const char *predicate_fields(void)
-{
-	return "state, health, parent, error, failure, event, exists, revision, desired, restarts, mailbox, children";
-}
+static const char all_fields[] = "state, health, parent, error, failure, event, exists, revision, desired, restarts, mailbox, children";
 
 /* ── words ── */
 
@@ -226,7 +223,7 @@ static void test(struct reading *r)
 		else if (near)
 			wrong(r, at, "there is no field \"%s\"; did you mean %s?", name, near);
 		else
-			wrong(r, at, "here a field is expected: %s", predicate_fields());
+			wrong(r, at, "here a field is expected: %s", all_fields);
 		return;
 	}
 	advance(r);

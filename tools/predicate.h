@@ -51,6 +51,4 @@ bool predicate_read(struct predicate *p, const char *text, size_t *at, char *why
 bool predicate_holds(const struct predicate *p, const struct predicate_facts *facts);
 void predicate_event(struct predicate *p, const char *kind);     /* one of this kind has happened */
 
-const char *predicate_fields(void);                              /* "state, health, ..."          */
-
 #endif

@@ -65,13 +65,27 @@ void server_fit_connections(struct server *s)
 	s->max_connections = most;
 }
 
-static bool may_listen_there(struct server *s)
+/* Where others than this machine could come from, and by which setting. NULL: nowhere. */
+static const char *open_address(const struct server *s, const char **origin)
 {
 	const char *address = settings_text(&s->settings, SET_BIND);
+	bool resp = settings_number(&s->settings, SET_RESP_PORT) && !s->given.resp.fd;
+	bool http = settings_number(&s->settings, SET_HTTP_PORT) && !s->given.http.fd;
 
-	bool tcp = settings_number(&s->settings, SET_RESP_PORT) || settings_number(&s->settings, SET_HTTP_PORT);
+	*origin = "the service manager's socket";
+	if (s->given.resp.fd && !s->given.resp.loopback)
+		return s->given.resp.at;
+	if (s->given.http.fd && !s->given.http.loopback)
+		return s->given.http.at;
+	*origin = settings_origin(&s->settings, SET_BIND);
+	return (resp || http) && !settings_is_loopback(address) ? address : NULL;
+}
 
-	if (!tcp || settings_is_loopback(address) || users_exist(s))
+static bool may_listen_there(struct server *s)
+{
+	const char *origin, *address = open_address(s, &origin);
+
+	if (!address || users_exist(s))
 		return true;
 	if (settings_number(&s->settings, SET_INSECURE)) {
 		server_say(s, NOH_WARN, "there are no users, and %s may be reached from elsewhere: whoever connects may do "
@@ -79,7 +93,7 @@ static bool may_listen_there(struct server *s)
 		return true;
 	}
 	settings_wrong(&s->settings, "%s: %s may be reached from elsewhere, and there are no users; add one (noh user add "
-		       "NAME), or say --insecure", settings_origin(&s->settings, SET_BIND), address);
+		       "NAME), or say --insecure", origin, address);
 	return false;
 }
 
@@ -259,6 +273,8 @@ noh_listen_options server_listen_options(struct server *s)
 		.node_id = s->node_id,
 		.info = s->info ? s->info->pairs : NULL,
 		.user = s,
+		.resp_fd = s->given.resp.fd,
+		.http_fd = s->given.http.fd,
 	};
 }
 
@@ -321,6 +337,10 @@ static int serve(struct server *s)
 		return failed(rc);
 	server_fit_connections(s);
 	accounts_path(&s->settings, s->users, sizeof s->users);
+	if (!sockets_take(s, why, sizeof why)) {
+		fprintf(stderr, "noh serve: %s\n", why);
+		return CLI_USAGE;
+	}
 	if (!users_read(s, &s->settings, s->users, &s->accounts, &s->mark, why, sizeof why)) {
 		fprintf(stderr, "noh serve: %s\n", why);
 		return CLI_USAGE;

@@ -1,5 +1,5 @@
 /* tools/serve_in.h - the parts of noh serve: serve.c (start), serve_run.c (signals, stop), serve_reload.c (settings
- * that change), serve_limits.c (limits of types), serve_drain.c (the end, in the open), serve_users.c (accounts that change),
+ * that change), serve_sockets.c (those of a service manager), serve_limits.c (limits of types), serve_drain.c (the end, in the open), serve_users.c (accounts that change),
  * serve_pulse.c (are the workers alive?), serve_say.c (banner, log, service manager).
  *
  * Owns     the box, the settings in effect, the accounts in effect.
@@ -34,6 +34,14 @@ struct server {
 	struct info_table *info;             /* told by CONFIG GET; those before it may be looked at still */
 	char            node_id[64], dir_id[20];
 	char            http_path[4200];     /* of its Unix socket, if it is not a setting's own */
+
+	struct given {                       /* sockets of the service manager                 */
+		struct given_socket {
+			int  fd;             /* 0: none                                        */
+			bool loopback;       /* only this machine reaches it                   */
+			char at[64];
+		} resp, http;
+	} given;
 
 	struct accounts accounts;            /* in effect                                      */
 	char            users[4200];         /* their file                                     */
@@ -87,6 +95,9 @@ noh_listen_options server_listen_options(struct server *s);
 void reload_asked(void *user, uint64_t request);         /* on_reload: any thread                      */
 void reload_now(struct server *s);                       /* and answers all who asked for it           */
 void reload_end(struct server *s);                       /* a stop begins: whoever asked is refused    */
+
+/* ── serve_sockets.c ── */
+bool sockets_take(struct server *s, char *why, size_t size);         /* false: why they cannot be used */
 
 /* ── serve_limits.c ── */
 /* The limits of types as these settings want them. False: why; one of them names a type that there is not. */

@@ -78,43 +78,52 @@ static void tell_users(const struct server *s, char *buf, size_t size)
 }
 
 /* "127.0.0.1:7411, /run/noh/resp.sock"; "none". */
-static void tell_address(const struct server *s, enum setting_id port, const char *path, char *buf, size_t size)
+static void tell_address(const struct server *s, const struct given_socket *given, enum setting_id port, const char *path, char *buf,
+			 size_t size)
 {
 	const char *address = settings_text(&s->settings, SET_BIND);
 	bool six = strchr(address, ':') != NULL, tcp = settings_number(&s->settings, port);
 
 	if (!path)
 		path = "";
-	if (tcp)
+	if (given->fd)
+		snprintf(buf, size, "%s (the service manager's)%s%s", given->at, *path ? ", " : "", path);
+	else if (tcp)
 		snprintf(buf, size, "%s%s%s:%s%s%s", six ? "[" : "", address, six ? "]" : "",
 			 settings_text(&s->settings, port), *path ? ", " : "", path);
 	else
 		snprintf(buf, size, "%s", *path ? path : "none");
 }
 
+/* "0": there is none. */
+static const char *port_of(const struct server *s, const struct given_socket *given, enum setting_id port)
+{
+	return given->fd ? strrchr(given->at, ':') + 1 : settings_text(&s->settings, port);
+}
+
 static void try_http(const struct server *s, const char *lead)
 {
 	char local[4200];
-	const char *address = settings_is_loopback(settings_text(&s->settings, SET_BIND)) ? "localhost"
+	const char *port = port_of(s, &s->given.http, SET_HTTP_PORT), *address = settings_is_loopback(settings_text(&s->settings, SET_BIND)) ? "localhost"
 											  : settings_text(&s->settings, SET_BIND);
 	bool six = strchr(address, ':') != NULL;
 	const char *path = settings_http_path(&s->settings, local, sizeof local);
 
-	if (settings_number(&s->settings, SET_HTTP_PORT))
-		printf("%scurl http://%s%s%s:%s/readyz\n", lead, six ? "[" : "", address, six ? "]" : "",
-		       settings_text(&s->settings, SET_HTTP_PORT));
+	if (strcmp(port, "0") != 0)
+		printf("%scurl http://%s%s%s:%s/readyz\n", lead, six ? "[" : "", address, six ? "]" : "", port);
 	else if (path)
 		printf("%scurl --unix-socket %s http://localhost/readyz\n", lead, path);
 }
 
 static void try_resp(const struct server *s)
 {
+	const char *port = port_of(s, &s->given.resp, SET_RESP_PORT);
 	char how[4300];
 
-	if (settings_number(&s->settings, SET_RESP_PORT) == 0)
+	if (strcmp(port, "0") == 0)
 		snprintf(how, sizeof how, "-s %s", settings_text(&s->settings, SET_UNIX));
 	else
-		snprintf(how, sizeof how, "-p %s", settings_text(&s->settings, SET_RESP_PORT));
+		snprintf(how, sizeof how, "-p %s", port);
 	if (users_exist(s))
 		strcat(how, " --user NAME --pass TOKEN");
 	printf("redis-cli %s INCR hits\n"
@@ -125,7 +134,7 @@ static void try_resp(const struct server *s)
 
 static void tell_try(const struct server *s)
 {
-	bool resp = settings_number(&s->settings, SET_RESP_PORT) || *settings_text(&s->settings, SET_UNIX);
+	bool resp = strcmp(port_of(s, &s->given.resp, SET_RESP_PORT), "0") != 0 || *settings_text(&s->settings, SET_UNIX);
 
 	printf("\ntry         ");
 	if (resp)
@@ -147,8 +156,8 @@ void server_banner(struct server *s)
 	noh_get_stats(s->box, &stats);
 	tell_data(s, data, sizeof data);
 	tell_users(s, users, sizeof users);
-	tell_address(s, SET_RESP_PORT, settings_text(&s->settings, SET_UNIX), resp, sizeof resp);
-	tell_address(s, SET_HTTP_PORT, settings_http_path(&s->settings, local, sizeof local), http, sizeof http);
+	tell_address(s, &s->given.resp, SET_RESP_PORT, settings_text(&s->settings, SET_UNIX), resp, sizeof resp);
+	tell_address(s, &s->given.http, SET_HTTP_PORT, settings_http_path(&s->settings, local, sizeof local), http, sizeof http);
 	cli_time(took, sizeof took, (double)(cli_now_ns() - s->began_ns));
 	if (s->log.json || s->log.journal) {
 		server_say(s, NOH_INFO, "noh %s ready in %s; listens on %s, for HTTP on %s; data %s; users %s; io %s; %u workers; "

@@ -202,6 +202,45 @@ static void an_answer_that_does_not_come_is_a_failure_and_its_late_coming_is_not
 	kit_end();
 }
 
+/* What a failed action says is shown as `shown`. */
+static void says(const char *text, size_t len, const char *shown)
+{
+	char want[300];
+
+	EXPECT_EQ(noh_reconcile_finish(k.box, "app:a", world.number, NOH_EFAILED, text, len), NOH_OK);
+	kit_run(true);
+	snprintf(want, sizeof want, "scale: %s", shown);
+	if (!EXPECT(strcmp(state().error, want) == 0))
+		printf("  it is \"%s\"\n", state().error);
+	kit_pass_ms(40000);                      /* it is tried again */
+	EXPECT_EQ(state().action, SCALE);
+}
+
+static void what_is_said_outside_is_made_fit_for_terminals_and_people(void)
+{
+	char wide[600];
+
+	begin_plain();
+	app.action_ms = 10000000;
+	open_app(false);
+	world.how = OUTSIDE;
+	EXPECT_EQ(want(1, 3), NOH_RECONCILE_OK);
+	kit_pass_ms(SETTLED);
+	says("\x1b[2J\x7f\r\n", 7, "?[2J???");
+	says("\xc2\x9b" "2J", 4, "?2J");                         /* the same in one character of the second set */
+	says("\x9b" "2J", 3, "?2J");                             /* and as a byte */
+	says("file\xe2\x80\xae" "txt.exe", 14, "file?txt.exe");     /* from right to left */
+	says("\xe2\x81\xa6x\xe2\x81\xa9\xd8\x9c\xe2\x80\x8f\xe2\x80\xa8", 15, "?x????");
+	says("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x8e\xad", 15, "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x8e\xad");
+	says("\xc0\xaf \xed\xa0\x80 \xe2\x82", 9, "?? ??? ??");      /* no characters */
+	for (size_t i = 0; i < sizeof wide; i += 2)
+		memcpy(wide + i, "\xc3\xbc", 2);
+	EXPECT_EQ(noh_reconcile_finish(k.box, "app:a", world.number, NOH_EFAILED, wide, sizeof wide), NOH_OK);
+	kit_run(true);
+	EXPECT((strlen(state().error) - strlen("scale: ")) % 2 == 0);     /* cut between two of them */
+	kit_end();
+}
+
 static void a_thread_outside_may_end_an_action(void)
 {
 	struct seen seen = { 3, 0 };
@@ -456,6 +495,7 @@ TEST_MAIN(
 	TEST(giving_up_is_told_to_whoever_waits),
 	TEST(an_actor_that_refuses_is_asked_again, "RC-03 PR-15"),
 	TEST(an_answer_that_does_not_come_is_a_failure_and_its_late_coming_is_nothing, "RC-01"),
+	TEST(what_is_said_outside_is_made_fit_for_terminals_and_people),
 	TEST(a_thread_outside_may_end_an_action),
 	TEST(the_last_applied_revision_survives_a_restart, "SUP-15"),
 	TEST(a_burst_that_settles_survives_a_restart, "SUP-15 MB-08"),

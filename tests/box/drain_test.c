@@ -148,6 +148,7 @@ static void whoever_watches_may_end_it(void)
 	EXPECT_EQ(noh_send(box, "a:x", HOLD, NULL, 0), NOH_OK);
 	EXPECT(gate_holds(1));
 	EXPECT_EQ(noh_drain(box, SOON, see, &s), NOH_ETIMEOUT);
+	EXPECT(strstr(noh_why(), " ms, when it was told to end: ") && !strstr(noh_why(), "after 30000 ms"));
 	EXPECT_EQ(s.calls, 1);
 	EXPECT_EQ(s.last.actors, 1);
 	gate_open();

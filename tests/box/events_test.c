@@ -424,6 +424,38 @@ static void events_in_memory_are_bounded_as_well(void)
 	end(box);
 }
 
+static void old_events_in_memory_go_though_nothing_happens(void)
+{
+	noh_box *box = BOX(1, &teller);
+	struct reader r = { .cursor = 3 }, all = { 0 }, last = { 0 };
+
+	fill(box, 5, 10);
+	EXPECT_EQ(oldest(box), 1);
+	EXPECT_EQ(noh_set_events(box, 0, 1, NOH_EVENTS_DEFAULT), NOH_OK);
+	EXPECT(test_wait_until(none_left, box, SOON));
+	EXPECT_EQ(newest(box), 50);
+	EXPECT_EQ(follow(box, &all), NOH_END);
+	EXPECT_EQ(noh_events_last(box, "teller:a", 5, see, &last), NOH_END);
+	EXPECT(all.count == 0 && last.count == 0);
+	EXPECT_EQ(noh_set_events(box, 0, 0, NOH_EVENTS_DEFAULT), NOH_OK);
+	fill(box, 1, 10);
+	EXPECT_EQ(follow(box, &r), NOH_ETOOOLD);
+	EXPECT_EQ(oldest_in_words(), 51);
+	EXPECT_EQ(follow(box, &all), NOH_END);
+	EXPECT_EQ(all.count, 10);
+	end(box);
+}
+
+static void an_old_cursor_is_told_so_by_a_box_where_nothing_happens(void)
+{
+	noh_box *box = BOX(1, &teller);
+
+	fill(box, 5, 10);
+	EXPECT_EQ(noh_set_events(box, 0, 1, NOH_EVENTS_DEFAULT), NOH_OK);
+	EXPECT(test_wait_until(first_is_gone, box, SOON));
+	end(box);
+}
+
 /* ── reading ── */
 
 static void filters_leave_out_and_the_cursor_moves_on(void)
@@ -469,6 +501,94 @@ static void the_last_events_of_an_actor_are_found(void)
 	EXPECT_EQ(noh_events_last(box, NULL, 5, see, &r), NOH_EINVAL);
 	shut(box);
 	remove_dir(dir);
+}
+
+struct busy_reader { noh_box *box; struct reader r; uint32_t fill; };
+
+/* While we are told more comes: of the same actor, or so many of others that the old end goes. */
+static int see_and_tell(void *user, const noh_event *e)
+{
+	struct busy_reader *b = user;
+
+	(void)see(&b->r, e);
+	if (b->fill)
+		fill(b->box, b->fill, 200);
+	else
+		EXPECT_EQ(call(b->box, "teller:b", TELL), NOH_OK);
+	return b->r.count == b->r.stop_at;
+}
+
+static void the_last_events_are_no_more_than_wanted_though_others_come(void)
+{
+	noh_box *box = BOX(1, &teller);
+	struct busy_reader b = { .box = box, .r.stop_at = 20 };
+
+	for (int i = 0; i < 4; i++)
+		EXPECT_EQ(call(box, "teller:b", TELL), NOH_OK);
+	EXPECT_EQ(noh_events_last(box, "teller:b", 3, see_and_tell, &b), NOH_END);
+	EXPECT(b.r.count == 3 && b.r.revision == 4);
+	end(box);
+}
+
+static void who_has_heard_enough_of_the_last_events_is_told_no_more(void)
+{
+	noh_box *box = BOX(1, &teller);
+	struct reader r = { .stop_at = 2 };
+
+	for (int i = 0; i < 9; i++)
+		EXPECT_EQ(call(box, "teller:b", TELL), NOH_OK);
+	EXPECT_EQ(noh_events_last(box, "teller:b", 5, see, &r), NOH_OK);
+	EXPECT(r.count == 2 && r.revision == 6);
+	end(box);
+}
+
+static noh_box *forgetful_box(void)
+{
+	return kit_start(&(noh_options){ .workers = 1, .unpinned = true, .events_bytes = 200000, .log = kit_log },
+			 TYPES(&teller));
+}
+
+static void the_last_events_are_those_that_are_left_when_some_go_meanwhile(void)
+{
+	noh_box *box = forgetful_box();
+	struct busy_reader b = { .box = box, .fill = 20 };
+
+	EXPECT_EQ(call(box, "teller:b", TELL), NOH_OK);
+	fill(box, 4, 200);                       /* the second is in another piece of memory */
+	EXPECT_EQ(call(box, "teller:b", TELL), NOH_OK);
+	EXPECT_EQ(noh_events_last(box, "teller:b", 2, see_and_tell, &b), NOH_END);
+	EXPECT_EQ(b.r.count, 1);
+	end(box);
+}
+
+struct filler { noh_box *box; atomic_u32 stop; };
+
+static void *fills(void *arg)
+{
+	struct filler *w = arg;
+
+	while (!load_acquire(&w->stop))
+		fill(w->box, 1, 200);
+	return NULL;
+}
+
+static void the_last_events_are_found_however_fast_old_ones_go(void)
+{
+	noh_box *box = forgetful_box();
+	struct filler w = { .box = box };
+	pthread_t thread;
+
+	fill(box, 20, 200);
+	pthread_create(&thread, NULL, fills, &w);
+	for (int i = 0; i < 300; i++) {
+		struct reader r = { 0 };
+
+		EXPECT_EQ(noh_events_last(box, "teller:a", 5, see, &r), NOH_END);
+		EXPECT(r.count <= 5);
+	}
+	store_release(&w.stop, 1);
+	pthread_join(thread, NULL);
+	end(box);
 }
 
 struct waiter { noh_box *box; uint64_t cursor; int rc; };
@@ -644,8 +764,14 @@ TEST_MAIN(
 	TEST(the_oldest_go_first_and_an_old_cursor_is_told_where_to_go_on),
 	TEST(old_events_go_though_nothing_happens),
 	TEST(events_in_memory_are_bounded_as_well),
+	TEST(old_events_in_memory_go_though_nothing_happens),
+	TEST(an_old_cursor_is_told_so_by_a_box_where_nothing_happens),
 	TEST(filters_leave_out_and_the_cursor_moves_on),
 	TEST(the_last_events_of_an_actor_are_found),
+	TEST(the_last_events_are_no_more_than_wanted_though_others_come),
+	TEST(who_has_heard_enough_of_the_last_events_is_told_no_more),
+	TEST(the_last_events_are_those_that_are_left_when_some_go_meanwhile),
+	TEST(the_last_events_are_found_however_fast_old_ones_go),
 	TEST(who_waits_is_woken_by_an_event_or_by_the_end),
 	TEST(failures_are_told_one_by_one_and_a_flood_of_them_as_a_sum, "EV-02"),
 	TEST(drops_are_told_as_a_sum),

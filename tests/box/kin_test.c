@@ -298,6 +298,63 @@ static void repeated_failure_goes_up_the_tree(void)
 	end(box);
 }
 
+/* ── what one knows of itself ── */
+
+enum { SET, LOOK, SET_AND_FAIL, ONLY_LOOK };
+
+static int own_message(noh_turn *t, const noh_msg *m)
+{
+	noh_vitals v;
+	int rc;
+
+	if (m->kind == SET || m->kind == SET_AND_FAIL) {
+		EXPECT_EQ(noh_set_revision(t, m->kind + 7, 6), NOH_OK);
+		EXPECT_EQ(noh_set_error(t, "no such host"), NOH_OK);
+		EXPECT_EQ(noh_spawn(t, m->kind == SET ? "c:1" : "c:2", NULL), NOH_OK);
+	}
+	rc = noh_get_own_vitals(t, &v);
+	if (rc != NOH_OK)
+		return rc;
+	if (m->kind == SET_AND_FAIL) {           /* what this turn has said so far */
+		EXPECT(v.desired == SET_AND_FAIL + 7 && v.children == 2);
+		return noh_fail(t, "told to");
+	}
+	return noh_reply(t, &v, sizeof v);
+}
+
+static const noh_kind own_kinds[] = { { "set", 0, NULL }, { "look", 0, NULL }, { "set_and_fail", 0, NULL },
+				      { "only_look", NOH_KIND_READ, NULL } };
+static const noh_type own = { .name = "own", .state_size = 8, .full_mode = NOH_BLOCK, .idle_timeout_ms = NOH_NEVER,
+			      .on_message = own_message, .kinds = own_kinds, .kind_count = 4 };
+
+static noh_vitals own_vitals(noh_box *box, uint32_t kind)
+{
+	noh_vitals v = { .health = -1 };
+	size_t room = sizeof v;
+
+	EXPECT_EQ(noh_call(box, "own:1", kind, NULL, 0, SOON, &v, &room), NOH_OK);
+	return v;
+}
+
+static void an_actor_sees_its_own_vitals_with_what_its_turn_has_said(void)
+{
+	noh_box *box = BOX(1, &own, &parent, &child);
+	noh_vitals v = own_vitals(box, LOOK);
+
+	EXPECT(v.health == NOH_HEALTHY && v.life == NOH_ACTIVE && v.desired == 0 && v.children == 0 && !v.error[0] && !v.parent[0]);
+	v = own_vitals(box, SET);                /* before its turn has ended */
+	EXPECT(v.desired == 7 && v.observed == 6 && v.children == 1 && strcmp(v.error, "no such host") == 0);
+	EXPECT_EQ(noh_call(box, "own:1", SET_AND_FAIL, NULL, 0, SOON, NULL, NULL), NOH_EFAILED);
+	v = own_vitals(box, LOOK);               /* that was undone */
+	EXPECT(v.desired == 7 && v.observed == 6 && v.children == 1 && strcmp(v.error, "no such host") == 0);
+	EXPECT_EQ(tell(box, "p:1", SPAWN, "own:1"), NOH_OK);
+	EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, "own:1", 0 }, SOON));
+	v = own_vitals(box, LOOK);
+	EXPECT(strcmp(v.parent, "p:1") == 0 && v.order == 1);
+	EXPECT_EQ(noh_call(box, "own:1", ONLY_LOOK, NULL, 0, SOON, NULL, NULL), NOH_EREADONLY);
+	end(box);
+}
+
 /* ── stopping ── */
 
 static void a_tree_stops_from_its_leaves_the_last_spawned_first(void)
@@ -330,6 +387,19 @@ static void the_box_stops_its_trees_in_order(void)
 	EXPECT_EQ(noh_stop(box, SOON), NOH_OK);
 	EXPECT(is_traced((void *)(uintptr_t)"-c:3 -c:2 -c:1 -p:1 "));
 	noh_close(box);
+}
+
+static void a_box_that_is_drained_stops_its_trees_in_order(void)
+{
+	FOR_WORKERS(n) {
+		noh_box *box = BOX(n, &bare, &child);
+
+		family(box, "p:1", 3);
+		forget();
+		EXPECT_EQ(noh_drain(box, SOON, NULL, NULL), NOH_OK);
+		EXPECT(is_traced((void *)(uintptr_t)"-c:3 -c:2 -c:1 -p:1 "));
+		end(box);
+	}
 }
 
 static void who_does_not_stop_in_time_is_stopped_by_force(void)
@@ -416,8 +486,10 @@ TEST_MAIN(
 	TEST(one_for_all_restarts_all_in_the_order_spawned),
 	TEST(rest_for_one_restarts_those_spawned_after_it),
 	TEST(repeated_failure_goes_up_the_tree, "SUP-03"),
+	TEST(an_actor_sees_its_own_vitals_with_what_its_turn_has_said, "SUP-15"),
 	TEST(a_tree_stops_from_its_leaves_the_last_spawned_first),
 	TEST(the_box_stops_its_trees_in_order),
+	TEST(a_box_that_is_drained_stops_its_trees_in_order),
 	TEST(who_does_not_stop_in_time_is_stopped_by_force),
 	TEST(a_watcher_is_told_of_failures_and_of_the_end),
 	TEST(who_is_down_already_is_told_of_at_once))

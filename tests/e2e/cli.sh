@@ -105,7 +105,29 @@ expect 3 'none of this id' dead redrive 1-1
 expect 0 '^0 redriven$' dead redrive --all
 expect 2 '--yes' dead purge --all
 expect 0 '^0 purged$' dead purge --all --yes
+expect 3 'none of this id' dead purge 1-1
 expect 2 'which\?' dead redrive
+
+# ── all that can be asked for over HTTP can be asked for here ──
+expect 0 'state +active' describe counter:hits
+expect 0 'no actor supervises' tree
+expect 0 '^none$' quarantine list
+expect 3 'nothing to resume' quarantine resume counter:hits
+expect 0 '' events tail --no-follow -n 1
+expect 3 'trace' trace show 4bf92f3577b34da6a3ce929d0e0e4736
+expect 0 'nothing has changed|no change|changed' config reload
+expect 0 'WORKER' top --once --every 100ms
+expect 0 'ready' doctor
+if command -v curl > /dev/null; then
+	# By operationId: what the document offers against what was asked for by now, by noh alone. Those that are missing
+	# are this document, and what ends the server: tests/e2e/limits.sh.
+	curl -s "http://127.0.0.1:$http/metrics" | sed -n 's/^noh_requests_total{protocol="http",op="\([^"]*\)"} [1-9].*/\1/p' | sort -u > used
+	curl -s "http://127.0.0.1:$http/openapi.json" | grep -o '"operationId":"[^"]*"' | cut -d'"' -f4 | sort -u > offered
+	is "every operation of the API has a verb" 'Drain GetDrain GetOpenApi' bash -c "comm -13 used offered | xargs"   # CLI-04
+	[ "$(wc -l < offered)" -ge 25 ] && ok || fail "the document offers $(wc -l < offered) operations"
+else
+	skip "curl is not installed"
+fi
 
 # ── which server ──
 expect 0 'active' status counter:hits --url "http://127.0.0.1:$http"

@@ -26,14 +26,6 @@ start_flaky() {
 	finish
 }
 tell() { timeout 30 "$noh" invoke "$@" > "$tmp/out" 2>&1; }   # address, kind, message
-comes() {   # what, pattern, file: within twenty seconds
-	local i
-	for i in $(seq 400); do
-		grep -qE -- "$2" "$3" && { ok; return; }
-		sleep 0.05
-	done
-	fail "$1" "expected: $2" "$(tail -n 20 "$3")"
-}
 behind() {   # file, command...: in the background; its pid in $last
 	local file=$1
 	shift
@@ -191,4 +183,17 @@ ends "tail ends with it" 75 "$flood"
 wait "$pid"
 [ $? -eq 0 ] && ok || fail "the server did not end well"
 pid=
+
+# ── a server that begins anew: its events have lower numbers ──
+start_flaky
+behind "$tmp/waited" "$noh" wait worker:9 --for "event=note" --timeout 60s
+waiter=$last
+for i in $(seq 200); do curl -s "$url/metrics" | grep -qE '^noh_connections\{protocol="http"\} [2-9]' && break; sleep 0.05; done   # it listens
+kill_server
+rm -rf "$tmp/data"
+start_flaky
+for i in $(seq 150); do tell worker:9 note; kill -0 "$waiter" 2> /dev/null || break; sleep 0.1; done
+kill "$waiter" 2> /dev/null && fail "a wait does not see what happens on a server that has begun anew"
+ends "a wait goes on with a server that has begun anew" 0 "$waiter"
+stop_server
 finish

@@ -42,7 +42,7 @@ settings 'rate = "counter=0.01:3"
 over = "counter=refuse"'
 start_server --http-port "$http" --config noh.conf || finish
 for i in 1 2 3; do is "a burst is let in" "$i" redis incr hits; done                                                # MB-11
-like "what is over the rate is refused, and told when to try again" '^RATE all actors of type counter together take 0.01 messages a second, 3 at once: nothing was sent, try again in [0-9]+ ms' redis incr hits   # MB-11
+like "what is over the rate is refused, and told when to try again" '^RATE all actors of type counter together take 0.01 messages a second, 3 at once: nothing was sent, try again in [0-9]+ ms' redis incr hits   # MB-11 CLI-06
 like "over HTTP it is 429 with a time to wait" '^429 (9[0-9]|100) .*"code":"over_rate"' post /actor/invoke '{"actor_address":"counter:hits","message_type":"incr","message":{}}'   # MB-11
 like "a step is refused as a whole" '^RATE ' redis mset a 1 b 2
 is "other types have their own" 5 redis inv.restock shoes 5
@@ -57,6 +57,7 @@ is "a token is left" 5 redis incr hits
 is "another actor has its own" 1 redis incr other
 redis incr hits > waits 2>&1 & client=$!
 wait_for "who is over its rate rests, with its message" '^noh_actors_resting\{type="counter",reason="rate"\} 1$' page /metrics   # MB-11
+is "another one's quota is its own" 1 redis incr another                                                          # CLI-06
 like "its status says so" 'waiting +[01] \(it rests\)' "$noh" status counter:hits                                    # MB-11
 [ ! -s waits ] && ok || fail "a message over the rate was answered" "$(cat waits)"
 settings 'actor_rate = "counter=2000"'
@@ -105,9 +106,10 @@ wait_for "one waits" '^noh_actors_resting\{type="counter",reason="rate"\} 1$' pa
 [ $rc -eq 1 ] && grep -q '1 actors are still in memory and 1 messages not handled after 300 ms' drained && ok || fail "a drain that takes too long (exit $rc)" "$(cat drained)"   # CLI-05
 ends_with 1 "a server with something left"
 wait
-start_server --http-port "$http" || finish
+start_server --http-port "$http" --log-level info || finish
 is "DRAIN answers when it is over" OK redis drain deadline 20000
 ends_with 0 "a server that was told DRAIN"
+like "its log says who asked" 'default asked to drain the server' cat log
 start_server --http-port "$http" --limit-actor-rate counter=0.01:1 --stop-deadline 500ms || finish
 redis incr a > /dev/null 2>&1
 redis incr a > /dev/null 2>&1 &

@@ -31,6 +31,14 @@ like() {   # what it shows, pattern, command...
 	got=$(timeout 60 "$@" 2>&1)
 	if grep -qE -- "$pattern" <<< "$got"; then ok; else fail "$what" "expected: $pattern" "got: $got"; fi
 }
+comes() {   # what it shows, pattern, file: what is written there, within twenty seconds
+	local i
+	for i in $(seq 400); do
+		grep -qE -- "$2" "$3" && { ok; return; }
+		sleep 0.05
+	done
+	fail "$1" "expected: $2" "$(tail -n 20 "$3")"
+}
 # Runs noh; expects an exit code, and a pattern in what it says (stdout and stderr).
 expect() {   # code, pattern, words...
 	local code=$1 pattern=$2 got rc

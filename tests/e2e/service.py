@@ -247,6 +247,116 @@ def case_reload_in_a_stop():
     expect(all(p.wait(SOON) in (0, 1, 75) for p in many), "all of them end")
 
 
+class Sockets:
+    """Two that listen, and stay while servers come and go; names: what the manager calls them."""
+
+    def __init__(self, *names, address="127.0.0.1"):
+        self.names = names
+        self.list = []
+        for _ in names:
+            s = socket.socket()
+            s.bind((address, 0))
+            s.listen(64)
+            self.list.append(s)
+
+    def port(self, i):
+        return self.list[i].getsockname()[1]
+
+    def start(self, *options):
+        fds = [s.fileno() for s in self.list]
+
+        def give():
+            high = [os.dup2(fd, 50 + i) for i, fd in enumerate(fds)]
+            for i, fd in enumerate(high):
+                os.dup2(fd, 3 + i)
+                os.close(fd)
+            os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES=":".join(self.names))
+
+        return subprocess.Popen([noh, "serve", "--data", "data", "--workers", "2", "--unix", "s", *options], close_fds=False, preexec_fn=give,
+                                stdout=open("log", "ab"), stderr=subprocess.STDOUT)
+
+    def dial(self, i):
+        return socket.create_connection(("127.0.0.1", self.port(i)), SOON)
+
+
+def case_sockets():
+    """argv: the backend. Clients that come while there is no server wait for the next one; none is refused."""
+    given = Sockets("resp", "http")
+    options = ("--io", sys.argv[3], "--resp-port", "0", "--http-port", "0")
+    early = given.dial(0)
+    p = given.start(*options)
+    expect(ask(early, "INCR", "k") == ":1\r\n", "who came before the server is served by it")
+    late = [given.dial(0) for _ in range(20)]
+    expect(all(ask(c, "PING") == "+PONG\r\n" for c in late), "others as well")
+    web = given.dial(1)
+    web.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    expect(web.recv(4096).startswith(b"HTTP/1.1 200 "), "HTTP on the other one")
+    port = str(given.port(0))
+    expect(port in ask(early, "CONFIG", "GET", "port") and "tcp_port:" + port in ask(early, "INFO", "server"), "it knows its port")
+    expect("127.0.0.1:%s (the service manager's)" % port in open("log").read(), "and says whose it is")
+    p.send_signal(signal.SIGTERM)
+    expect(p.wait(SOON) == 0, "exit 0")
+    waiting = [given.dial(0) for _ in range(5)]
+    for c in waiting:
+        c.sendall(b"INCR k\r\n")
+    p = given.start(*options)
+    expect(sorted(c.recv(100) for c in waiting) == [b":%d\r\n" % i for i in range(2, 7)], "who came between two servers")
+    p.send_signal(signal.SIGTERM)
+    expect(p.wait(SOON) == 0, "exit 0")
+
+
+def case_sockets_refused():
+    def says(given, *options):
+        open("log", "w").close()
+        p = given.start("--resp-port", "0", "--http-port", "0", *options)
+        expect(p.wait(SOON) == 2, "exit 2: %s" % p.returncode)
+        return open("log").read()
+
+    expect("are both for RESP: name them" in says(Sockets("x.socket", "x.socket")), "two for one protocol")
+    expect("may be reached from elsewhere, and there are no users" in says(Sockets("resp", address="0.0.0.0")), "open to all")
+    expect("LISTEN_FDS=3" in says(Sockets("resp", "http", "more")), "too many")
+    given = Sockets("resp")
+    given.list[0] = socket.socket()
+    given.list[0].bind(("127.0.0.1", 0))
+    expect('"resp" (descriptor 3) is no TCP socket that listens' in says(given), "one that does not listen")
+    given.list[0] = socket.socket(socket.AF_UNIX)
+    given.list[0].bind("local")
+    given.list[0].listen(1)
+    expect("Unix sockets noh makes itself" in says(given), "one that is no TCP socket")
+    by_port = Sockets("noh.socket", "noh.socket")
+    p = by_port.start("--http-port", str(by_port.port(0)))
+    expect(ask(by_port.dial(1), "PING") == "+PONG\r\n", "by its port the first is for HTTP, so the second is not")
+    p.send_signal(signal.SIGTERM)
+    expect(p.wait(SOON) == 0, "exit 0")
+
+
+def case_container():
+    """argv: packaging/Containerfile. No engine is needed: its words are known, and what it sets makes a server that is healthy."""
+    known = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "VOLUME", "ENV", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+    text = "".join(l for l in open(sys.argv[3]) if not l.startswith("#")).replace("\\\n", "")
+    lines = [l.split(None, 1) for l in text.splitlines() if l.strip()]
+    expect(all(w[0] in known and len(w) == 2 for w in lines), "no such word: %s" % lines)
+    last = {w[0]: w[1] for w in lines}
+    expect(last["USER"] not in ("root", "0") and last["VOLUME"] == "/data" and last["EXPOSE"] == "6379 5012", "who, where: %s" % last)
+    tree = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[3])))
+    for word in [w[1].split()[1] for w in lines if w[0] == "COPY" and w[1].startswith("--from=build /src/LICENSE")]:
+        expect(os.path.exists(os.path.join(tree, os.path.basename(word))), "it copies %s" % word)
+    ports = [str(Sockets("x").port(0)) for _ in range(2)]
+    env = dict(os.environ, **dict(w[1].split("=", 1) for w in lines if w[0] == "ENV"))
+    expect((env["NOH_NET_RESP_PORT"], env["NOH_HTTP_PORT"]) == ("6379", "5012"), "the ports of the image")
+    env.update(NOH_DATA_DIR=os.path.abspath("data"), NOH_NET_RESP_PORT=ports[0], NOH_HTTP_PORT=ports[1], NOH_NET_BIND="127.0.0.1")
+    words = json.loads(last["ENTRYPOINT"]) + json.loads(last["CMD"])
+    p = subprocess.Popen([noh, *words[1:]], env=env, stdout=open("log", "wb"), stderr=subprocess.STDOUT)
+    check = [noh, *json.loads(last["HEALTHCHECK"].split("CMD ", 1)[1])[1:]]
+    end = time.monotonic() + SOON
+    while subprocess.run(check, env=env, capture_output=True).returncode != 0 and time.monotonic() < end:
+        time.sleep(0.05)
+    expect(subprocess.run(check, env=env, capture_output=True).returncode == 0, "its health check says that it is healthy")
+    p.send_signal(signal.SIGTERM)
+    expect(p.wait(SOON) == 0, "exit 0")
+    expect(subprocess.run(check, env=env, capture_output=True).returncode != 0, "and that a server that has ended is not")
+
+
 def case_sealed():
     """argv: no_uring, EPERM or ENOSYS."""
     seal, error = sys.argv[3], sys.argv[4]

@@ -69,6 +69,28 @@ run_case "a revoked user loses open connections" revoked
 run_case "a stop does not wait for who takes nothing" deaf
 run_case "noh config reload changes all or nothing and says what" reload           # CF-20 CF-21
 run_case "reloads that race with a stop" reload_in_a_stop
+for io in auto epoll; do
+	run_case "sockets of a service manager outlive the server ($io)" sockets $io
+done
+run_case "sockets of a service manager that cannot be used are told" sockets_refused
+run_case "the container's words, settings and health check are right" container "$root/packaging/Containerfile"
+activated() {   # by systemd's own program: it starts the server when the first client comes
+	local resp http pid i got=
+	resp=$((20000 + RANDOM % 10000)) http=$((30000 + RANDOM % 2000))
+	systemd-socket-activate -l 127.0.0.1:$resp -l 127.0.0.1:$http --fdname=resp:http "$noh" serve --data "$tmp/activated" & pid=$!
+	for i in $(seq 200); do
+		got=$( (exec 3<> /dev/tcp/127.0.0.1/$resp && printf 'INCR k\r\n' >&3 && read -r -t 10 line <&3 && echo "${line%$'\r'}") 2> /dev/null) && break
+		sleep 0.05
+	done
+	kill "$pid"
+	wait "$pid"
+	[ $? -eq 0 ] && [ "$got" = :1 ]
+}
+if command -v systemd-socket-activate > /dev/null; then
+	holds "systemd-socket-activate" activated
+else
+	skip "systemd-socket-activate is not installed"
+fi
 for error in EPERM ENOSYS; do
 	run_case "without io_uring ($error), as nobody" sealed "$tmp/no_uring" $error
 done
@@ -77,7 +99,8 @@ done
 install_into() { make --no-print-directory -s install DESTDIR="$1" PREFIX=/usr; }
 unit_is_fine() {   # systemd wants what it starts to be there
 	sed "s,/usr/bin/noh,$noh,; /^Documentation=/d" "$tmp/dest/usr/lib/systemd/system/noh.service" > "$tmp/noh.service"
-	systemd-analyze verify --man=no "$tmp/noh.service" 2>&1 | grep -F noh.service && return 1
+	cp packaging/noh.socket "$tmp"
+	systemd-analyze verify --man=no "$tmp/noh.service" "$tmp/noh.socket" 2>&1 | grep -E 'noh\.(service|socket)' && return 1
 	return 0
 }
 conf_is_fine() { "$noh" config check "$tmp/dest/etc/noh/noh.conf"; }

@@ -25,14 +25,6 @@ exits() {   # code, what, command...
 	rc=$?
 	if [ $rc -eq "$want" ]; then ok; else fail "$what: exit $rc, not $want" "$(cat "$tmp/out" "$tmp/said")"; fi
 }
-comes() {   # what, pattern, file: within ten seconds
-	local i
-	for i in $(seq 200); do
-		grep -qE -- "$2" "$3" && { ok; return; }
-		sleep 0.05
-	done
-	fail "$1" "expected: $2" "$(tail -n 20 "$3")"
-}
 
 # ── traces ──
 start_server --http-port "$hport" --trace-sample 0 --log-format json || finish

@@ -57,9 +57,10 @@ static void reservations_are_taken(void)
 	WROTE("-OUTOFSTOCK only 1 available; nothing was reserved");
 	ASKS("inv.reserve s 2 TTL 600 IDEM order-77", "inventory:s reserve 2 ttl 600000 key order-77");
 	ASKS("inv.reserve s 2 IDEM order-77 TTL 1", "inventory:s reserve 2 ttl 1000 key order-77");
-	REPLIES("inv.reserve s 2 TTL 0", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
-	REPLIES("inv.reserve s 2 TTL 4611686018427388", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
-	REPLIES("inv.reserve s 2 TTL x", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
+	REPLIES("inv.reserve s 2 TTL 0", "-ERR TTL must be a number of seconds, 1 to 31536000");
+	REPLIES("inv.reserve s 2 TTL 4611686018427388", "-ERR TTL must be a number of seconds, 1 to 31536000");
+	REPLIES("inv.reserve s 2 TTL 31536001", "-ERR TTL must be a number of seconds, 1 to 31536000");
+	REPLIES("inv.reserve s 2 TTL x", "-ERR TTL must be a number of seconds, 1 to 31536000");
 	REPLIES("inv.reserve s 2 TTL", SYNTAX);
 	REPLIES("inv.reserve s 2 TTL 5 TTL 5", SYNTAX);
 	REPLIES("inv.reserve s 2 IDEM", SYNTAX);
@@ -141,7 +142,7 @@ static void several_articles_are_reserved_in_one_step(void)
 	REPLIES("inv.reserveall a 2 a 3", "-ERR article 'a' is named twice; add the amounts");
 	REPLIES("inv.reserveall a 2 b", ARITY("inv.reserveall"));
 	REPLIES("inv.reserveall TTL 5", ARITY("inv.reserveall"));
-	REPLIES("inv.reserveall TTL x a 2", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
+	REPLIES("inv.reserveall TTL x a 2", "-ERR TTL must be a number of seconds, 1 to 31536000");
 	REPLIES("inv.reserveall a x", NOT_INT);
 	REPLIES("inv.reserveall a 1 b 0", "-BADAMOUNT article 'b': the amount must be above 0 (INV.SET: 0 or above)");
 }

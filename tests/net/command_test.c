@@ -599,6 +599,7 @@ static void drain_asks_the_program_and_tells_what_came_of_it(void)
 	fake.drains = true;
 	fake_run("drain");
 	EXPECT(fake.drain_ms == 30000 && fake.format && fake.out.len == 0);
+	EXPECT(strcmp(fake.asked, "(log: drain the server) ") == 0);
 	fake_answer(&(struct reply_part){ NOH_OK, 0, NULL }, 1);
 	EXPECT(memcmp(fake.out.bytes, "+OK", 3) == 0);
 	fake_run("drain deadline 250");

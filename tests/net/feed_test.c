@@ -393,6 +393,32 @@ static void a_reader_that_goes_leaves_nothing(void)
 	wire_end(&r.wire);
 }
 
+/* A socket that is not read does not tell that its client has gone: whatever stops the reading ends the waiting. */
+static void a_reader_whose_connection_is_not_read_waits_no_longer(void)
+{
+	static const char *const behind[] = { "DBSIZE\r\n", "QUIT\r\n", "PING\r\nPING\r\nPING\r\nPING\r\n",
+					      "EVENTS.READ CURSOR $ BLOCK 0\r\nINFO\r\n" };
+	uint64_t said;
+	char text[200];
+	struct rest r;
+
+	FOR_IO(io) {
+		said = 0;
+		FEEDS(&r, .io = io, .max_pipeline = 4);
+		for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
+			int fd = dial(&r.wire);
+
+			snprintf(text, sizeof text, "EVENTS.READ CURSOR $ BLOCK 0\r\n%s", behind[i]);
+			EXPECT(say(fd, text));
+			EXPECT(comes_to(&r.wire, BYTES_IN, said += strlen(text)));
+			(void)close(fd);
+			EXPECT(comes_to(&r.wire, CONNECTIONS, 0));
+			EXPECT(test_wait_until(nobody_reads, &r, SOON));
+		}
+		wire_end(&r.wire);
+	}
+}
+
 /* How often the workers of this process gave up their processor so far. */
 static uint64_t worker_wakes(void)
 {
@@ -583,6 +609,65 @@ static void a_command_reads_and_waits(void)
 	}
 }
 
+static size_t size_of_answer(int fd, uint64_t *cursor, uint64_t *count)
+{
+	char line[400];
+	size_t all = 0;
+
+	hear_line(fd, line, sizeof line);                        /* *2 */
+	hear_line(fd, line, sizeof line);
+	*cursor = strtoull(line + 1, NULL, 10);
+	hear_line(fd, line, sizeof line);
+	*count = strtoull(line + 1, NULL, 10);
+	for (uint64_t i = 0; i < *count; i++) {
+		static char data[4096 + 3];
+
+		do {
+			hear_line(fd, line, sizeof line);
+			all += strlen(line) + 2;
+		} while (strcmp(line, "$4096") != 0 && all < FEED_WINDOW * 2);
+		all += 4096 + 2;
+		EXPECT_EQ(hear(fd, data, 4096 + 2), 4096 + 2);
+	}
+	return all;
+}
+
+static void an_answer_is_bounded_whatever_its_count(void)
+{
+	uint64_t cursor, count, from = 0;
+	struct rest r;
+	char text[100];
+	int fd;
+
+	FEEDS(&r, .io = NOH_IO_AUTO);
+	tell_many(&r, 100);
+	fd = dial(&r.wire);
+	while (from < 100) {
+		snprintf(text, sizeof text, "EVENTS.READ CURSOR %" PRIu64 " COUNT 1000\r\n", from);
+		EXPECT(say(fd, text));
+		size_t len = size_of_answer(fd, &cursor, &count);
+
+		if (!EXPECT(len <= FEED_WINDOW + 5000) || !EXPECT_EQ(cursor, from + count) || !EXPECT(count > 0))
+			break;
+		from = cursor;
+	}
+	(void)close(fd);
+	wire_end(&r.wire);
+}
+
+static void a_command_sees_what_its_connection_did_before(void)
+{
+	struct rest r;
+	int fd;
+
+	FEEDS(&r, .io = NOH_IO_AUTO);
+	fd = dial(&r.wire);
+	EXPECT(say(fd, "ACTOR.INVOKE teller:a 0 x\r\nEVENTS.READ KIND told\r\n"));
+	EXPECT_HEARS(fd, "$0\r\n\r\n*2\r\n:1\r\n*1\r\n");
+	(void)close(fd);
+	wire_end(&r.wire);
+}
+
 static void many_commands_may_wait_at_once(void)
 {
 	struct rest r;
@@ -611,9 +696,12 @@ TEST_MAIN(
 	TEST(a_cursor_that_is_too_old_is_told_the_oldest),
 	TEST(a_slow_reader_is_cut_and_told_where_to_go_on),
 	TEST(a_reader_that_goes_leaves_nothing),
+	TEST(a_reader_whose_connection_is_not_read_waits_no_longer),
 	TEST(a_thousand_readers_cost_the_workers_nothing),
 	TEST(the_end_of_the_server_is_told),
 	TEST(a_stream_ends_with_its_account),
 	TEST(without_memory_a_reader_ends_and_no_other),
 	TEST(a_command_reads_and_waits),
+	TEST(an_answer_is_bounded_whatever_its_count),
+	TEST(a_command_sees_what_its_connection_did_before),
 	TEST(many_commands_may_wait_at_once))

@@ -660,7 +660,7 @@ static void the_document_names_every_operation_and_schema(void)
 		"\"InvokeActorResponse\":{", "\"ActivateActorResponse\":{", "\"DeactivateActorResponse\":{", "\"ActorStatus\":{",
 		"\"ListActorsResponse\":{", "\"ActorPoolStatus\":{", "\"ActorNodeStatus\":{", "\"Problem\":{",
 		"\"required\":[\"actor_address\",\"message_type\",\"message\"]", "\"default\":30000", "\"default\":100",
-		"\"healthz\"", "\"/openapi.json\"" };
+		"\"healthz\"", "\"/openapi.json\"", "\"202\":{\"description\":\"It begins;", "\"504\":{\"description\":\"Not all of it" };
 	struct rest r;
 
 	REST(&r, .node_id = NULL);

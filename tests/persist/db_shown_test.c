@@ -37,6 +37,50 @@ static void what_is_shown_is_what_a_snapshot_says(void)
 	finish();
 }
 
+static void timers_are(uint64_t want)
+{
+	struct db_stats shown;
+
+	db_shown_stats(kit.db, &shown);
+	EXPECT_EQ(shown.timers, want);
+	EXPECT_EQ(stats().timers, want);
+}
+
+static int count_timer(void *arg, uint64_t due_ms, const char *address, size_t len)
+{
+	(void)due_ms;
+	(void)address;
+	(void)len;
+	++*(int *)arg;
+	return 0;
+}
+
+static void who_is_not_healthy_counts_as_no_timer(void)
+{
+	int met = 0;
+
+	start();
+	begin("a:1", 1); state(1, "x"); timers(1, 500); in_frame(1);
+	begin("a:2", 1); state(1, "x"); vitals(NOH_QUARANTINED, ""); in_frame(1);
+	begin("a:3", 1); state(1, "x"); timers(1, 700); vitals(NOH_DEGRADED, ""); in_frame(1);
+	commit_at(1, NOW);
+	timers_are(2);
+	EXPECT_EQ(db_timers(kit.db, 0, UINT64_MAX, count_timer, &met), NOH_OK);
+	EXPECT_EQ(met, 2);
+	start_again();
+	timers_are(2);
+	begin("a:2", 2); vitals(NOH_HEALTHY, ""); in_frame(2);
+	begin("a:1", 2); timers(0); in_frame(2);
+	commit_at(2, NOW);
+	timers_are(1);
+	gone("a:3", 3); in_frame(3);
+	commit_at(3, NOW);
+	timers_are(0);
+	start_again();
+	timers_are(0);
+	finish();
+}
+
 static void the_oldest_snapshot_has_an_age(void)
 {
 	struct reader *r, *young;
@@ -82,5 +126,6 @@ static void one_that_is_older_than_what_is_remembered_is_at_least_so_old(void)
 
 TEST_MAIN(
 	TEST(what_is_shown_is_what_a_snapshot_says),
+	TEST(who_is_not_healthy_counts_as_no_timer),
 	TEST(the_oldest_snapshot_has_an_age),
 	TEST(one_that_is_older_than_what_is_remembered_is_at_least_so_old))

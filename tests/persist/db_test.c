@@ -2,6 +2,7 @@
 #include "tests/persist/image_kit.h"
 
 #include "core/atomic.h"
+#include "persist/db_in.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -321,11 +322,75 @@ static void looking_at_nothing_makes_nothing(void)
 	EXPECT_EQ(mkdir(kit.dir, 0700), 0);
 	o = kit.options;
 	o.read_only = true;
-	EXPECT_EQ(db_open(&db, &o), NOH_EDISK);
+	EXPECT_EQ(db_open(&db, &o), NOH_ECORRUPT);
 	EXPECT(db == NULL);
 	snprintf(path, sizeof path, "%s/image", kit.dir);
 	EXPECT(stat(path, &s) != 0);
 	remove_dir(kit.dir);
+}
+
+static int open_to_look(void)
+{
+	struct db_options o = kit.options;
+	struct db *db;
+	int rc;
+
+	o.read_only = true;
+	rc = db_open(&db, &o);
+	db_close(db);
+	return rc;
+}
+
+static void change_image(bool (*change)(MDB_txn *txn))
+{
+	char path[100];
+	MDB_env *env;
+	MDB_txn *txn;
+
+	snprintf(path, sizeof path, "%s/image", kit.dir);
+	EXPECT_EQ(mdb_env_create(&env), 0);
+	mdb_env_set_maxdbs(env, TABLES);
+	EXPECT_EQ(mdb_env_open(env, path, 0, 0600), 0);
+	EXPECT_EQ(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	EXPECT(change(txn));
+	EXPECT_EQ(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+}
+
+static bool drop_events(MDB_txn *txn)
+{
+	MDB_dbi dbi;
+
+	return mdb_dbi_open(txn, table_name(TABLE_EVENTS), 0, &dbi) == 0 && mdb_drop(txn, dbi, 1) == 0;
+}
+
+static bool make_format_1(MDB_txn *txn)
+{
+	struct { struct value_head head; struct meta_format format; } row = { .format = { .format = 1, .dir_id = DIR_ID } };
+	MDB_val key = { 6, (void *)(uintptr_t)"format" }, val = { sizeof row, &row };
+	MDB_dbi dbi;
+
+	value_seal(TABLE_META, key.mv_data, key.mv_size, (uint8_t *)&row, sizeof row, 0);
+	return mdb_dbi_open(txn, table_name(TABLE_META), 0, &dbi) == 0 && mdb_put(txn, dbi, &key, &val, 0) == 0;
+}
+
+static void a_table_that_is_missing_is_damage_unless_its_format_had_none(void)
+{
+	start();
+	fill(20, 1);
+	db_close(kit.db);
+	kit.db = NULL;
+	EXPECT_EQ(open_to_look(), NOH_OK);
+	change_image(drop_events);
+	EXPECT_EQ(open_to_look(), NOH_ECORRUPT);
+	EXPECT(strstr(noh_why(), "table events is missing; restore a backup"));
+	EXPECT_EQ(db_open(&kit.db, &kit.options), NOH_ECORRUPT);
+	change_image(make_format_1);
+	EXPECT_EQ(open_to_look(), NOH_OK);
+	open_db();                                       /* and it is one of this format from now on */
+	EXPECT_EQ(open_to_look(), NOH_OK);
+	EXPECT(verified());
+	finish();
 }
 
 /* ── bit flips ── */
@@ -600,6 +665,7 @@ TEST_MAIN(
 	TEST(the_map_grows_under_loading_threads),
 	TEST(a_tool_looks_beside_a_running_box),
 	TEST(looking_at_nothing_makes_nothing),
+	TEST(a_table_that_is_missing_is_damage_unless_its_format_had_none, "US-10"),
 	TEST(no_flipped_bit_is_silent, "US-10"),
 	TEST(verify_finds_a_changed_row),
 	TEST(walks_meet_everyone_once_and_go_on, "API-06"),

@@ -5,12 +5,15 @@
 #include "tools/client.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* ── which server ── */
@@ -204,6 +207,61 @@ static void headers_without_end_are_cut_off(void)
 	free(flood);
 }
 
+/* ── two at once ── */
+
+struct asker {
+	struct client       c;
+	struct client_reply reply;
+	enum client_result  result;
+	char                why[512];
+};
+
+static void *ask_it(void *arg)
+{
+	struct asker *a = arg;
+
+	a->result = client_call(&a->c, "GET", "/", "", NULL, 0, &a->reply, a->why, sizeof a->why);
+	return NULL;
+}
+
+static bool was_read(void *fd)
+{
+	int left = 1;
+
+	return ioctl(*(int *)fd, SIOCOUTQ, &left) == 0 && left == 0;
+}
+
+static void two_threads_may_ask_at_once(void)
+{
+	static const char first[] = "HTTP/1.1 202 Accepted\r\nContent-Le", rest[] = "ngth: 3\r\n\r\nabc";
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct asker a = { .c.timeout_ms = 10000 };
+	struct client_reply r;
+	struct fake f;
+	char why[512], asked[1024];
+	pthread_t thread;
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+
+	snprintf(at.sun_path, sizeof at.sun_path, "/tmp/noh-client-%d.sock", (int)getpid());
+	EXPECT(bind(listener, (struct sockaddr *)&at, sizeof at) == 0 && listen(listener, 1) == 0);
+	EXPECT(client_set_unix(&a.c, at.sun_path, why, sizeof why));
+	EXPECT(pthread_create(&thread, NULL, ask_it, &a) == 0);
+	fd = accept(listener, NULL, NULL);
+	EXPECT(read(fd, asked, sizeof asked) > 0);
+	EXPECT(write(fd, first, sizeof first - 1) == (ssize_t)sizeof first - 1);
+	EXPECT(test_wait_until(was_read, &fd, 10000));           /* it has half of its answer, and waits for the rest */
+	EXPECT_EQ(call(&f, "HTTP/1.1 404 Not Found\r\nContent-Length: 12\r\n\r\nanother one's", &r, why, sizeof why), CLIENT_OK);
+	client_reply_free(&r);
+	EXPECT(write(fd, rest, sizeof rest - 1) == (ssize_t)sizeof rest - 1);
+	close(fd);
+	pthread_join(thread, NULL);
+	if (EXPECT_EQ(a.result, CLIENT_OK))
+		EXPECT(a.reply.status == 202 && strcmp(a.reply.body, "abc") == 0);
+	client_reply_free(&a.reply);
+	close(listener);
+	unlink(at.sun_path);
+}
+
 /* ── a stream of events ── */
 
 static void events_are_read_however_they_are_cut(void)
@@ -282,6 +340,7 @@ TEST_MAIN(
 	TEST(what_is_asked_arrives_whole),
 	TEST(each_way_of_no_answer_is_told_apart),
 	TEST(headers_without_end_are_cut_off),
+	TEST(two_threads_may_ask_at_once),
 	TEST(events_are_read_however_they_are_cut),
 	TEST(what_is_no_event_is_refused),
 	TEST(a_stream_is_told_from_an_answer))

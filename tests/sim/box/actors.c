@@ -183,11 +183,77 @@ static int timer(struct doing *d, uint32_t kind)
 
 /* ── the durable ones ── */
 
+/* To others. */
+static int send_on(struct doing *d, uint32_t kind, const struct sim_body *b, struct sim_body *out)
+{
+	switch (kind) {
+	case K_MOVE:
+		d->s->balance -= b->amount;
+		return tell(d, b->target, K_CREDIT, out);
+	case K_VIA:
+		return tell(d, VOL_FIRST + b->amount % 2, K_RELAY, out);
+	case K_ASK:
+		out->uid = model_send(d->a, b->target, d->v, is_durable(b->target));
+		return noh_ask_to(d->t, sim_name(b->target), K_GET, out, sizeof *out,
+				  &(noh_ask_options){ .answer_kind = K_ANSWERED, .timeout_ms = 5000,
+						      .wait = b->amount % 4 == 0 }, NULL);
+	case K_BURST:
+		return burst(d, b);
+	}
+	return NOH_OK;
+}
+
+/* To itself. */
+static int do_alone(struct doing *d, uint32_t kind, const struct sim_body *b)
+{
+	switch (kind) {
+	case K_STEP:
+		if (sim_actors[d->a].type == ACC && b->target < 2)
+			d->s->balance += b->target ? b->amount : -(int64_t)b->amount;
+		return NOH_OK;
+	case K_CREDIT:
+		d->s->balance += b->amount;
+		return NOH_OK;
+	case K_ARM:
+		d->s->armed = 1;
+		return noh_schedule_once(d->t, K_TICK, b->amount);
+	case K_EVERY:
+		d->s->every = 1;
+		return noh_schedule_every(d->t, K_BEAT, 10 + b->amount);
+	case K_QUIET:
+		d->s->every = 0;
+		return noh_schedule_cancel(d->t, K_BEAT);
+	case K_PUT: case K_DEL:
+		check_entries(d, d->s);
+		return put(d, b, kind == K_PUT);
+	case K_ERASE:
+		sim->version[d->v].erased = true;
+		seen->erased++;
+		return noh_erase(d->t);
+	case K_STOP:
+		return noh_stop_self(d->t);
+	}
+	return NOH_OK;
+}
+
+static int fail_late(struct doing *d, const noh_msg *m, struct sim_body *out)
+{
+	const struct sim_body *b = m->body;
+
+	d->s->balance += 1000;
+	(void)put(d, b, true);
+	(void)noh_schedule_once(d->t, K_TICK, 1);
+	if (!sim->several[b->op].count)
+		(void)tell(d, b->target, K_NOTE, out);
+	(void)answer(d, m);
+	return noh_fail(d->t, "as asked");
+}
+
 static int handle(struct doing *d, const noh_msg *m)
 {
 	const struct sim_body *b = m->body;
 	struct sim_body out = { .op = 0, .amount = 0 };
-	int rc = NOH_OK;
+	int rc;
 
 	if (m->flags & NOH_MSG_TIMER)
 		return timer(d, m->kind);
@@ -204,65 +270,11 @@ static int handle(struct doing *d, const noh_msg *m)
 	out.op = b->op;
 	out.amount = b->amount;
 	out.target = b->target;
-	switch (m->kind) {
-	case K_ADD: case K_NOTE: case K_SET:
-		break;
-	case K_MOVE:
-		d->s->balance -= b->amount;
-		rc = tell(d, b->target, K_CREDIT, &out);
-		break;
-	case K_STEP:
-		if (sim_actors[d->a].type == ACC && b->target < 2)
-			d->s->balance += b->target ? b->amount : -(int64_t)b->amount;
-		break;
-	case K_CREDIT:
-		d->s->balance += b->amount;
-		break;
-	case K_VIA:
-		rc = tell(d, VOL_FIRST + b->amount % 2, K_RELAY, &out);
-		break;
-	case K_ASK:
-		out.uid = model_send(d->a, b->target, d->v, is_durable(b->target));
-		rc = noh_ask_to(d->t, sim_name(b->target), K_GET, &out, sizeof out,
-				&(noh_ask_options){ .answer_kind = K_ANSWERED, .timeout_ms = 5000,
-						    .wait = b->amount % 4 == 0 }, NULL);
-		break;
-	case K_ARM:
-		d->s->armed = 1;
-		rc = noh_schedule_once(d->t, K_TICK, b->amount);
-		break;
-	case K_EVERY:
-		d->s->every = 1;
-		rc = noh_schedule_every(d->t, K_BEAT, 10 + b->amount);
-		break;
-	case K_QUIET:
-		d->s->every = 0;
-		rc = noh_schedule_cancel(d->t, K_BEAT);
-		break;
-	case K_PUT: case K_DEL:
-		check_entries(d, d->s);
-		rc = put(d, b, m->kind == K_PUT);
-		break;
-	case K_ERASE:
-		sim->version[d->v].erased = true;
-		seen->erased++;
-		rc = noh_erase(d->t);
-		break;
-	case K_STOP:
-		rc = noh_stop_self(d->t);
-		break;
-	case K_BURST:
-		rc = burst(d, b);
-		break;
-	case K_FAIL_LATE:
-		d->s->balance += 1000;
-		(void)put(d, b, true);
-		(void)noh_schedule_once(d->t, K_TICK, 1);
-		if (!sim->several[b->op].count)
-			(void)tell(d, b->target, K_NOTE, &out);
-		(void)answer(d, m);
-		return noh_fail(d->t, "as asked");
-	}
+	if (m->kind == K_FAIL_LATE)
+		return fail_late(d, m, &out);
+	rc = send_on(d, m->kind, b, &out);
+	if (rc == NOH_OK)
+		rc = do_alone(d, m->kind, b);
 	if (rc == NOH_OK)
 		return answer(d, m);
 	if (rc == NOH_FULL && ++sim->op[b->op].retries > RETRIES)
