@@ -106,7 +106,7 @@ $(patsubst %.c,$(OUT)/%,$(filter tests/sim/%,$(TESTS) $(STRESS))): %: %.o $(call
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(WRAP:%=-Wl,--wrap=%) $(LIBS:-llmdb=-l:liblmdb.a)
 # The commands alone, behind a fake connection (tests/net/fake_net.c).
 FAKED   := $(filter tests/net/command%,$(wildcard tests/net/*.c))
-FAKING  := $(wildcard core/*.c net/command*.c) $(addprefix net/,roster.c out.c resp_read.c session.c status.c) tests/net/fake_net.c
+FAKING  := $(wildcard core/*.c net/command*.c) $(addprefix net/,codec.c roster.c out.c resp_read.c session.c status.c) tests/net/fake_net.c
 $(patsubst %.c,$(OUT)/%,$(FAKED)): %: %.o $(call obj,$(FAKING) $(wildcard tests/lib/*.c))
 	$(call say,LINK,$@) $(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 # The simulator: a build of its own, with the planted bugs that it must find (core/plant.h).

@@ -54,6 +54,10 @@ static inline int json_form_read(const struct json_form *forms, size_t count, no
 		m->len = 0;
 		return rc == NOH_OK && forms[i].body ? forms[i].body(m, got) : rc;
 	}
+	size_t len = (size_t)snprintf(m->why, sizeof m->why, "it has");
+
+	for (size_t i = 0; i < count && len < sizeof m->why; i++)
+		len += (size_t)snprintf(m->why + len, sizeof m->why - len, "%s %s", i ? "," : "", forms[i].type);
 	return NOH_EKIND;
 }
 

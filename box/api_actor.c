@@ -3,6 +3,7 @@
 #include "sched/durable.h"
 #include "sched/image.h"
 
+#include <stdio.h>
 #include <string.h>
 
 int noh_ref(noh_box *box, const char *address, noh_actor *ref)
@@ -281,14 +282,27 @@ const noh_type *noh_find_type(noh_box *box, const char *name)
 	return t ? &t->pub : NULL;
 }
 
+/* Those that fit. */
+static void list_kinds(const struct type *t, char *text, size_t size)
+{
+	size_t len = 0;
+
+	text[0] = 0;
+	for (uint32_t i = 0; i < t->pub.kind_count && len < size; i++)
+		if (t->pub.kinds[i].name)
+			len += (size_t)snprintf(text + len, size - len, "%s %s", len ? "," : "; it has", t->pub.kinds[i].name);
+}
+
 int noh_kind_number(noh_box *box, const char *type, const char *name)
 {
 	struct type *t = sched_find_type(&box->sched, type, strlen(type));
+	char kinds[200];
 
 	if (!t)
 		return error_set(NOH_ENOTYPE, "no type \"%s\" is registered", type);
 	for (uint32_t i = 0; i < t->pub.kind_count; i++)
 		if (t->pub.kinds[i].name && strcmp(t->pub.kinds[i].name, name) == 0)
 			return (int)i;
-	return error_set(NOH_EKIND, "type %s has no message kind \"%s\"", type, name);
+	list_kinds(t, kinds, sizeof kinds);
+	return error_set(NOH_EKIND, "type %s has no message kind \"%s\"%s", type, name, kinds);
 }

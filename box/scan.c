@@ -31,7 +31,6 @@
 #define LOOKS 8                  /* times the limit are looked at in memory, if most are LMDB's to give */
 #define LINES_MOST 16384         /* of the directory, in one call */
 #define STOP_AT 64               /* one address in so many is a place to stop at: different scans share marks */
-#define STOP_MOST 256            /* but not further than this                                                */
 
 struct scan {
 	noh_box        *box;
@@ -141,11 +140,22 @@ static int settle(struct scan *x)
 	return x->box->disk.db ? db_mark_stored(x->box->disk.db, n, x->looked) : NOH_OK;
 }
 
-static void choose(struct scan *x)
+static uint64_t window_of(const struct scan *x, uint32_t i)
+{
+	return x->names.list[i].hash >> 20;
+}
+
+/* With the last that is wanted it ends, and the next call goes on from there: behind a whole window, for a cursor says no more. */
+static void choose(struct scan *x, uint64_t *pos)
 {
 	for (; x->looked < x->names.count; x->looked++) {
 		uint16_t flags = x->names.list[x->looked].flags;
 
+		if (x->chosen >= x->limit && window_of(x, x->looked) != window_of(x, x->looked - 1)) {
+			*pos = window_of(x, x->looked);
+			x->names.count = x->looked;
+			return;
+		}
 		if ((flags & NAME_THERE) && ((flags & NAME_REBORN) || !(flags & NAME_STORED))) {
 			x->names.list[x->looked].flags |= NAME_CHOSEN;
 			x->chosen++;
@@ -164,24 +174,25 @@ static int scan_memory(struct scan *x, uint64_t *pos)
 		if (rc == NOH_OK)
 			rc = settle(x);
 		if (rc == NOH_OK)
-			choose(x);
+			choose(x, pos);
 	}
 	return rc;
 }
 
 /* ── in LMDB ── */
 
-/* How many rows of these are to be looked at: up to one that is a place to stop, once it is enough. */
-static uint32_t stop_at(struct scan *x, uint32_t want)
+/* How many rows of these are to be looked at: all, or up to a place to stop, if there is one in the second half. */
+static uint32_t stop_at(struct scan *x, bool end)
 {
 	struct names *n = &x->names;
+	uint32_t half = x->looked + (n->count - x->looked) / 2, stop = n->count;
 
 	for (uint32_t i = x->looked; i < n->count; i++) {
 		n->list[i].hash = address_hash_text(names_at(n, i), n->list[i].len, x->box->sched.seed);
-		if (i + 1 >= x->looked + want && n->list[i].hash % STOP_AT == 0)
-			return i + 1;
+		if (!end && i >= half && n->list[i].hash % STOP_AT == 0)
+			stop = i + 1;
 	}
-	return n->count;
+	return stop;
 }
 
 /* Is it erased, though there is a row? */
@@ -225,10 +236,10 @@ static int rows(struct scan *x, const char *after, size_t after_len, bool *end)
 		commits = db_commits(db);
 		x->names.count = x->looked;
 		x->names.used = used;
-		rc = db_rows(db, prefix, prefix_len, after, after_len, want + STOP_MOST, &x->names, end);
+		rc = db_rows(db, prefix, prefix_len, after, after_len, want, &x->names, end);
 		if (rc != NOH_OK)
 			return rc;
-		uint32_t count = stop_at(x, want);
+		uint32_t count = stop_at(x, *end);
 
 		*end = *end && count == x->names.count;
 		x->names.count = count;

@@ -621,9 +621,9 @@ NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry
  * Start with *cursor = 0; call until it is 0 again. each() is told of every actor that exists from
  * the first call to the last at least once, and of none that at no time in between exists; whoever
  * comes or goes meanwhile is told or not. One that is folded into the image meanwhile, or was
- * erased and came again shortly before, may be told twice. A call tells of about limit actors (0:
- * 100; at most 10 000), some hundred more at most, and looks at eight times as many at most: so it
- * may tell of fewer, also of none, and go on. A cursor is good for any type, any number of
+ * erased and came again shortly before, may be told twice. A call tells of at most limit actors (0:
+ * 100; at most 10 000; one more if two hashes agree in 44 bits), and looks at eight times as many at
+ * most: so it may tell of fewer, also of none, and go on. A cursor is good for any type, any number of
  * workers, and in the next run of the box on the same directory; then, or if tens of thousands of
  * scans are under way at once, the stored part may begin anew.
  *

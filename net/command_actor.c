@@ -2,7 +2,9 @@
 #include "net/command_counter.h"
 
 #include "core/address.h"
+#include "core/error.h"
 #include "core/mem.h"
+#include "net/codec.h"
 #include "net/session.h"
 #include "noh_actors.h"
 
@@ -22,46 +24,87 @@ static bool read_address(struct call *c, const struct arg *a, struct address *ad
 	return false;
 }
 
-/* A number, or a name in the type's table. */
-static bool read_kind(struct call *c, const struct address *address, const struct arg *a, uint32_t *kind)
+/* The sentence is noh_why's. */
+static bool failed(struct call *c, int rc)
 {
+	const char *why = noh_why();
+
+	out_part_status(call_out(c), &(struct reply_part){ rc, (uint32_t)strlen(why), why });
+	return false;
+}
+
+/* A message: its kind is a number, and its payload the body; or a name. */
+struct message {
+	struct request       r;
+	struct trace_text    trace;
+	uint64_t             delay_ms;
+	const noh_type      *json;               /* it is a JSON message of this type; NULL: bytes     */
+	struct codec_message made;               /* of the JSON                                        */
+};
+
+/* By the name of a JSON message, if the type has one of this name: then an empty payload is an empty object. Else by a
+ * name in the type's table. */
+static bool read_named(struct call *c, const noh_type *type, const char *name, struct message *m)
+{
+	const struct arg *payload = &c->argv[3];
+	noh_json json = { "{}", 2 };
+	bool object = payload->len == 0 || (noh_json_check(payload->at, payload->len, &json) == NOH_OK &&
+					    noh_json_type_of(json) == NOH_JSON_OBJECT);
+	int rc;
+
+	if (codec_has(type, name)) {
+		rc = object ? codec_message(call_box(c), type, name, json, net_options(c->net)->max_arg_bytes, &m->made)
+			    : error_set(NOH_EINVAL, "\"%s\" of type %s takes a JSON object, or nothing; for bytes name "
+					"the kind by its number", name, type->name);
+		if (rc != NOH_OK)
+			return failed(c, rc);
+		m->json = type;
+		m->r.kind = m->made.kind;
+		m->r.body = m->made.body;
+		m->r.len = m->made.len;
+		return true;
+	}
+	rc = codec_kind(call_box(c), type, name);
+	m->r.kind = (uint32_t)rc;
+	return rc >= 0 || failed(c, rc);
+}
+
+static bool read_kind(struct call *c, const struct address *address, struct message *m)
+{
+	const struct arg *a = &c->argv[2];
 	char type[TYPE_NAME_MAX + 1], name[256];
+	const noh_type *of;
 	uint64_t n;
 
 	if (arg_uint(a, &n) && n <= UINT32_MAX) {
-		*kind = (uint32_t)n;
+		m->r.kind = (uint32_t)n;
 		return true;
 	}
-	int number = NOH_EKIND;
-
-	if (a->len < sizeof name && memchr(a->at, 0, a->len) == NULL) {
-		memcpy(type, address->type, address->type_len);
-		type[address->type_len] = 0;
+	memcpy(type, address->type, address->type_len);
+	type[address->type_len] = 0;
+	of = noh_find_type(call_box(c), type);
+	if (of && a->len < sizeof name && memchr(a->at, 0, a->len) == NULL) {
 		memcpy(name, a->at, a->len);
 		name[a->len] = 0;
-		number = noh_kind_number(call_box(c), type, name);
+		return read_named(c, of, name, m);
 	}
-	if (number < 0) {
-		out_status(call_out(c), number);
-		return false;
-	}
-	*kind = (uint32_t)number;
-	return true;
+	out_status(call_out(c), of ? NOH_EKIND : NOH_ENOTYPE);
+	return false;
 }
 
 /* ── SEND, INVOKE ─────────────────────────────────────────────────────────────────────────────── */
-static bool read_message(struct call *c, struct request *r)
+static bool read_message(struct call *c, struct message *m)
 {
 	struct address address;
 
-	if (!read_address(c, &c->argv[1], &address) || !read_kind(c, &address, &c->argv[2], &r->kind))
+	if (!read_address(c, &c->argv[1], &address))
 		return false;
-	r->type = TYPE_IN_ADDRESS;
-	r->id = c->argv[1].at;
-	r->id_len = c->argv[1].len;
-	r->body = c->argv[3].at;
-	r->len = c->argv[3].len;
-	return true;
+	m->r.type = TYPE_IN_ADDRESS;
+	m->r.id = c->argv[1].at;
+	m->r.id_len = c->argv[1].len;
+	m->r.body = c->argv[3].at;
+	m->r.len = c->argv[3].len;
+	return read_kind(c, &address, m);
 }
 
 static bool read_ack(struct call *c, const struct arg *a, struct request *r)
@@ -96,9 +139,11 @@ static bool read_delay(struct call *c, const struct arg *a, uint64_t *ms)
 }
 
 /* The options behind the payload, pairs all of them. False: the error is written. A trace that is none is ignored, as
- * its standard has it; trace lives as long as r. */
-static bool read_options(struct call *c, struct request *r, uint64_t *delay_ms, struct trace_text *trace)
+ * its standard has it. */
+static bool read_options(struct call *c, struct message *m)
 {
+	struct request *r = &m->r;
+	struct trace_text *trace = &m->trace;
 	bool send = r->op == REQUEST_SEND, acked = false;
 
 	for (uint32_t i = 4; i < c->argc; i += 2) {
@@ -110,8 +155,8 @@ static bool read_options(struct call *c, struct request *r, uint64_t *delay_ms, 
 				return false;
 			r->key = key.at;
 			r->key_len = key.len;
-		} else if (i + 1 < c->argc && send && *delay_ms == 0 && arg_is(a, "delay")) {
-			if (!read_delay(c, a + 1, delay_ms))
+		} else if (i + 1 < c->argc && send && m->delay_ms == 0 && arg_is(a, "delay")) {
+			if (!read_delay(c, a + 1, &m->delay_ms))
 				return false;
 		} else if (i + 1 < c->argc && send && !acked && arg_is(a, "ack")) {
 			acked = true;
@@ -150,6 +195,34 @@ static void format_answer(struct out *o, const struct reply_part *parts, uint32_
 		out_part_status(o, &parts[0]);
 	else if (!out_failed(o, parts, n, 0))
 		out_bulk(o, parts[0].body, parts[0].len);
+}
+
+/* The answer to a JSON message, as HTTP's "response" has it; tag: the type, and the kind. */
+static void format_json(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
+{
+	const noh_type *type = (const noh_type *)(uintptr_t)tag.a;
+	char inside[1024], *big = NULL;
+	noh_json_out json = { .at = inside, .room = sizeof inside };
+	size_t room = 0;
+
+	if (parts[0].status != NOH_REFUSED && out_failed(o, parts, n, 0))
+		return;
+	codec_put_answer(&json, NULL, type, (uint32_t)tag.b, &parts[0]);
+	if (json.len > json.room) {
+		room = json.len;
+		big = mem_alloc(room);
+		if (big == NULL) {
+			out_error(o, "-OOM no memory for an answer of %zu bytes; what was asked for has happened", room);
+			return;
+		}
+		json = (noh_json_out){ .at = big, .room = room };
+		codec_put_answer(&json, NULL, type, (uint32_t)tag.b, &parts[0]);
+	}
+	if (parts[0].status == NOH_REFUSED)
+		out_part_status(o, &(struct reply_part){ NOH_REFUSED, (uint32_t)json.len, json.at });
+	else
+		out_bulk(o, json.at, json.len);
+	mem_free(big, room);
 }
 
 /* To the actor that keeps it until then: noh_actors.h, later. */
@@ -191,26 +264,25 @@ static void send_later(struct call *c, struct request *r, uint64_t delay_ms)
 
 void cmd_actor_send(struct call *c)
 {
-	struct request r = { .op = REQUEST_SEND };
-	struct trace_text trace = { .parent = { 0 } };
-	uint64_t delay_ms = 0;
+	struct message m = { .r = { .op = REQUEST_SEND } };
 
-	if (!read_message(c, &r) || !read_options(c, &r, &delay_ms, &trace))
-		return;
-	if (delay_ms)
-		send_later(c, &r, delay_ms);
-	else
-		call_actors(c, &r, 1, format_ok, (struct tag){ 0, 0 });
+	if (read_message(c, &m) && read_options(c, &m)) {
+		if (m.delay_ms)
+			send_later(c, &m.r, m.delay_ms);
+		else
+			call_actors(c, &m.r, 1, format_ok, (struct tag){ 0, 0 });
+	}
+	codec_free(&m.made);
 }
 
 void cmd_actor_invoke(struct call *c)
 {
-	struct request r = { .op = REQUEST_CALL };
-	struct trace_text trace = { .parent = { 0 } };
-	uint64_t delay_ms = 0;
+	struct message m = { .r = { .op = REQUEST_CALL } };
 
-	if (read_message(c, &r) && read_options(c, &r, &delay_ms, &trace))
-		call_actors(c, &r, 1, format_answer, (struct tag){ 0, 0 });
+	if (read_message(c, &m) && read_options(c, &m))
+		call_actors(c, &m.r, 1, m.json ? format_json : format_answer,
+			    (struct tag){ (uint64_t)(uintptr_t)m.json, m.r.kind });
+	codec_free(&m.made);
 }
 
 /* ── ACTIVATE, DEACTIVATE ─────────────────────────────────────────────────────────────────────── */

@@ -128,7 +128,7 @@ void cmd_command_info(struct call *c)
 		if (k)
 			tell(o, k);
 		else
-			out_nil_array(o);
+			out_nil(o);
 	}
 }
 

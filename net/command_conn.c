@@ -93,10 +93,30 @@ void cmd_shutdown(struct call *c)
 	net_shutdown(c->net);
 }
 
+#define WRONG_PASS "-WRONGPASS invalid username-password pair or user is disabled."
+
 /* ── who are you ──────────────────────────────────────────────────────────────────────────────── */
+static const struct arg default_user = { "default", 7 };
+
+/* As Redis does whose user `default` has no password: it may log in with any, if it is named; and there is nobody else. */
+static bool login_without_accounts(struct call *c, const struct arg *name)
+{
+	if (name == NULL)
+		out_error(call_out(c), "AUTH <password> called without any password configured for the default user. "
+			  "Are you sure your configuration is correct?");
+	else if (name->len == default_user.len && memcmp(name->at, default_user.at, name->len) == 0 &&
+		 call_session(c)->role != SESSION_NOBODY)
+		return true;
+	else
+		out_error(call_out(c), WRONG_PASS);
+	return false;
+}
+
+/* name: NULL: none was said. */
 static bool login(struct call *c, const struct arg *name, const struct arg *secret)
 {
 	struct session *s = call_session(c);
+	const struct arg *who = name ? name : &default_user;
 	uint32_t wait_s = call_login_waits_s(c);
 	int role;
 
@@ -105,31 +125,26 @@ static bool login(struct call *c, const struct arg *name, const struct arg *secr
 			  "again in %u s", wait_s);
 		return false;
 	}
-	role = net_login(c->net, s, name, secret);
-	if (role == -2) {
-		out_error(call_out(c), "AUTH <password> called without any password configured for the default user. "
-			  "Are you sure your configuration is correct?");
-		return false;
-	}
+	role = net_login(c->net, s, who, secret);
+	if (role == -2)
+		return login_without_accounts(c, name);
 	if (role < 0) {
 		call_login_failed(c);
-		out_error(call_out(c), "-WRONGPASS invalid username-password pair or user is disabled.");
+		out_error(call_out(c), WRONG_PASS);
 		return false;
 	}
 	s->role = (int8_t)role;
-	arg_show(name, s->user, sizeof s->user);
+	arg_show(who, s->user, sizeof s->user);
 	return true;
 }
 
 void cmd_auth(struct call *c)
 {
-	static const struct arg nobody_in_particular = { "default", 7 };
-
 	if (c->argc > 3) {
 		out_syntax_error(call_out(c));
 		return;
 	}
-	if (!login(c, c->argc == 3 ? &c->argv[1] : &nobody_in_particular, &c->argv[c->argc - 1]))
+	if (!login(c, c->argc == 3 ? &c->argv[1] : NULL, &c->argv[c->argc - 1]))
 		return;
 	net_client_changed(c->conn);
 	out_simple(call_out(c), "OK");

@@ -78,9 +78,13 @@ static uint64_t resident_bytes(void)
 
 static void memory(struct report *r)
 {
-	NUMBER("used_memory", r->box.actor_bytes);
-	NUMBER("used_memory_rss", resident_bytes());
-	NUMBER("used_memory_peak", r->box.actors_peak_bytes);
+	uint64_t resident = resident_bytes();
+	struct rusage used;
+
+	NUMBER("used_memory", resident);
+	NUMBER("used_memory_rss", resident);
+	if (getrusage(RUSAGE_SELF, &used) == 0)
+		NUMBER("used_memory_peak", (uint64_t)used.ru_maxrss * 1024);
 	say(r, "maxmemory_policy:noeviction");
 }
 
@@ -142,7 +146,7 @@ static void keyspace(struct report *r)
 	noh_type_stats counters;
 
 	if (call_type_stats(r->call, "counter", &counters) == NOH_OK && counters.existing)
-		say(r, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0", counters.existing);
+		say(r, "db0:keys=%" PRIu64, counters.existing);          /* how many of them expire, nobody counts */
 }
 
 static void noh(struct report *r)
@@ -151,6 +155,7 @@ static void noh(struct report *r)
 	NUMBER("actors_active", r->box.actors);
 	NUMBER("actors_stored", r->box.stored);
 	NUMBER("actors_bytes", r->box.actor_bytes);
+	NUMBER("actors_peak_bytes", r->box.actors_peak_bytes);
 	NUMBER("activations", r->box.activations);
 	NUMBER("deactivations", r->box.deactivations);
 	NUMBER("evictions", r->box.evictions);

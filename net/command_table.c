@@ -231,14 +231,16 @@ static const struct command table[] = {
 	    "O(events looked at)", "All that is known of an actor, with its last events (10; at most 100). Asking activates nobody."),
 	ROW("actor.invoke", cmd_actor_invoke, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
 	    "type:id kind payload [TIMEOUT milliseconds] [IDEM idem] [TRACE traceparent [TRACESTATE tracestate]]",
-	    "bulk string: the answer", "the actor's",
-	    "Send a message and wait for the answer. kind: its name, or its number. TRACE: as W3C writes it; what is none "
-	    "is ignored."),
+	    "bulk string: the answer; of a JSON message it is JSON", "the actor's",
+	    "Send a message and wait for the answer. kind: the name of a message, or the number of a kind. A name that is one of "
+	    "the type's JSON messages (as over HTTP: counter, inventory) takes a JSON object or '', and is answered in JSON; with a "
+	    "number, or of a type without such messages, payload and answer are bytes as they are. Error: NOKIND, with the names "
+	    "there are. TRACE: as W3C writes it; what is none is ignored."),
 	ROW("actor.list", cmd_actor_list, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE,
 	    "[TYPE type] [CURSOR cursor] [LIMIT n] [ALL]",
 	    "array: the next cursor (0: the end), array of [address, life]", "O(LIMIT)",
 	    "Actors in memory, of one type or of all; LIMIT 1 to 1000, 100 if none is given. ALL: all that exist, stored "
-	    "ones too; a cursor belongs to the form it came from."),
+	    "ones too; then a page may have fewer, also none, and go on. A cursor belongs to the form it came from."),
 	ROW("actor.pool", cmd_actor_pool, 1, NOH_ADMIN, AD | R, ACTOR, KEY_NONE, "",
 	    "map: workers, actors, stored, memory and what was done so far", "O(workers)", "The box in numbers."),
 	ROW("actor.resume", cmd_actor_resume, 2, NOH_ADMIN, AD | AL, ACTOR, KEY_NONE, "type:id | type", "OK", "O(actors resumed)",
@@ -247,7 +249,7 @@ static const struct command table[] = {
 	ROW("actor.send", cmd_actor_send, -4, NOH_USER, W | ID, ACTOR, KEY_NONE,
 	    "type:id kind payload [IDEM idem] [ACK none|memory|disk] [DELAY ms] [TRACE traceparent [TRACESTATE tracestate]]", "OK",
 	    "O(1)",
-	    "Send a message. ACK disk (the default): answered when it is recorded; memory (and for a volatile type): when it is "
+	    "Send a message; kind and payload as in ACTOR.INVOKE. ACK disk (the default): answered when it is recorded; memory (and for a volatile type): when it is "
 	    "in the mailbox; none: at once. DELAY: it arrives so much later, once, also after a crash."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",
 	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms, resting", "O(1)", "How an actor is. Asking activates nobody."),

@@ -23,7 +23,7 @@ void event_put_json(noh_json_out *o, const char *name, const noh_event *e)
 		noh_json_put_null(o, "revision");
 	noh_json_put_bool(o, "by_box", e->by_box);
 	if (e->len)
-		rest_put_bytes(o, "data", e->data, e->len);
+		codec_put_bytes(o, "data", e->data, e->len);
 	else
 		noh_json_put_null(o, "data");
 	noh_json_close(o, '}');

@@ -173,11 +173,6 @@ void out_nil(struct out *o)
 	out_bytes(o, o->proto >= 3 ? "_\r\n" : "$-1\r\n", o->proto >= 3 ? 3 : 5);
 }
 
-void out_nil_array(struct out *o)
-{
-	out_bytes(o, o->proto >= 3 ? "_\r\n" : "*-1\r\n", o->proto >= 3 ? 3 : 5);
-}
-
 void out_double(struct out *o, double x)
 {
 	char text[40];

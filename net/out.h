@@ -34,7 +34,6 @@ void out_bulk(struct out *o, const void *bytes, size_t len);      /* $len       
 void out_text(struct out *o, const char *text);                   /* bulk of a C string */
 void out_bulk_int(struct out *o, int64_t n);                      /* a number as bulk: GET's answer */
 void out_nil(struct out *o);                                      /* $-1 or _        */
-void out_nil_array(struct out *o);                                /* *-1 or _        */
 void out_array(struct out *o, size_t n);                          /* n items follow  */
 void out_map(struct out *o, size_t pairs);                        /* *2n or %n       */
 void out_set(struct out *o, size_t n);                            /* *n or ~n        */

@@ -1,7 +1,7 @@
 /* net/rest.h - the actor API over HTTP: seven paths, JSON in and out (SPEC 1.5), and the document that describes them.
  *
  * rest_form.c   the requests' fields, in one table: what is read and what /openapi.json says are the same
- * rest_codec.c  messages and answers between JSON and the bytes of a type
+ * rest_reply.c  responses: JSON, and problems (messages and answers themselves: codec.h)
  * rest_send.c   /actor/send, /actor/invoke             rest_life.c   /actor/activate, /actor/deactivate
  * rest_look.c   /actor/status, /actor/list             rest_pool.c   /actor/pool/status
  * rest_admin.c  /admin/dead/..., /admin/schedule/...: what operators do             rest_drain.c  /admin/drain
@@ -15,7 +15,7 @@
 #define NOH_NET_REST_H
 
 #include "core/address.h"
-#include "core/json.h"
+#include "net/codec.h"
 #include "net/http.h"
 
 /* ── requests: rest_form.c ── */
@@ -88,32 +88,11 @@ bool rest_key(struct call *c, const struct http_request *q, struct arg *key);
 
 const char *rest_node(struct call *c);              /* the node's id: as long as the server                  */
 
-/* ── messages and answers: rest_codec.c ── */
-
-#define REST_BODY_INSIDE 512
-struct rest_message {
-	uint32_t    kind;
-	const void *body;
-	uint32_t    len;
-	void       *big;                           /* what mem_free must get; NULL: none                    */
-	size_t      big_len;
-	uint64_t    inside[REST_BODY_INSIDE / 8];
-};
-
-/* NOH_OK, or a code, and noh_why() has the sentence. Then rest_message_free. */
-int  rest_message(noh_box *box, const noh_type *type, noh_json message_type, noh_json message, size_t most,
-		 struct rest_message *m);
-void rest_message_free(struct rest_message *m);
+/* ── responses: rest_reply.c ── */
 
 /* null where there is none: "", 0. */
 void rest_put_text(noh_json_out *o, const char *name, const char *text);
 void rest_put_when(noh_json_out *o, const char *name, uint64_t ms);
-
-/* The answer as an object, under this name. */
-void rest_put_bytes(noh_json_out *o, const char *name, const void *bytes, size_t len);     /* without its type's hook */
-void rest_put_answer(noh_json_out *o, const char *name, const noh_type *type, uint32_t kind, const struct reply_part *part);
-
-/* ── responses ── */
 
 /* What `write` writes is the whole body; it may be called twice, and must write the same. */
 typedef void rest_write_fn(noh_json_out *o, const void *arg);

@@ -283,7 +283,7 @@ static int schedule_list(noh_box *box, const void *args, uint32_t len, struct ou
 	return NOH_OK;
 }
 
-/* By its name, or (a type without a table) by its number. Below zero: why not. */
+/* By its name, that of a JSON message of this kind, or (a type without a table) by its number. Below zero: why not. */
 static int kind_of(noh_box *box, const struct wish *w)
 {
 	char type[ADDRESS_MAX + 1], *end;
@@ -292,7 +292,9 @@ static int kind_of(noh_box *box, const struct wish *w)
 	if (*end == 0 && n <= INT32_MAX)
 		return (int)n;
 	snprintf(type, sizeof type, "%.*s", (int)strcspn(w->address, ":"), w->address);
-	return noh_kind_number(box, type, w->kind);
+	const noh_type *of = noh_find_type(box, type);
+
+	return of ? codec_kind(box, of, w->kind) : noh_kind_number(box, type, w->kind);
 }
 
 static int schedule_cancel(noh_box *box, const void *args, uint32_t len, struct out *o)

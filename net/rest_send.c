@@ -25,7 +25,7 @@ static void write_answer(noh_json_out *o, const void *arg)
 	const struct answered *a = arg;
 
 	noh_json_open(o, NULL, '{');
-	rest_put_answer(o, "response", a->type, a->kind, a->part);
+	codec_put_answer(o, "response", a->type, a->kind, a->part);
 	noh_json_close(o, '}');
 }
 
@@ -33,7 +33,7 @@ static void write_refusal(noh_json_out *o, const void *arg)
 {
 	const struct answered *a = arg;
 
-	rest_put_answer(o, "response", a->type, a->kind, a->part);
+	codec_put_answer(o, "response", a->type, a->kind, a->part);
 }
 
 static void format_invoked(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
@@ -86,7 +86,7 @@ static void format_delayed(struct out *o, const struct reply_part *parts, uint32
 /* ── requests ── */
 
 /* To the actor that keeps it until then: noh_actors.h, later. */
-static int delay(struct request *r, struct rest_actor *actor, struct rest_message *m, uint64_t delay_ms)
+static int delay(struct request *r, struct rest_actor *actor, struct codec_message *m, uint64_t delay_ms)
 {
 	noh_later_send head = { .delay_ms = delay_ms, .kind = m->kind };
 	size_t len = sizeof head + m->len;
@@ -100,7 +100,7 @@ static int delay(struct request *r, struct rest_actor *actor, struct rest_messag
 	memcpy(body, &head, sizeof head);
 	if (m->len)
 		memcpy(body + sizeof head, m->body, m->len);
-	rest_message_free(m);
+	codec_free(m);
 	m->big = body;
 	m->big_len = len;
 	memmove(actor->address + LATER_LEN, actor->address, actor->len + 1);
@@ -111,6 +111,16 @@ static int delay(struct request *r, struct rest_actor *actor, struct rest_messag
 	r->body = body;
 	r->len = (uint32_t)len;
 	return NOH_OK;
+}
+
+static int read_message(struct call *c, const noh_type *type, const noh_json_got *got, struct codec_message *m)
+{
+	char name[256];
+	size_t len = noh_json_text(got[SEND_TYPE].value, name, sizeof name);
+
+	if (len >= sizeof name || strlen(name) != len)
+		return error_set(NOH_EKIND, "type %s has no such message", type->name);
+	return codec_message(call_box(c), type, name, got[SEND_MESSAGE].value, net_options(c->net)->max_arg_bytes, m);
 }
 
 /* One with this key is under way. */
@@ -128,14 +138,13 @@ static void ask(struct call *c, const struct http_request *q, enum rest_form_id 
 	bool invoke = form == FORM_INVOKE;
 	noh_json_got got[REST_FIELDS_MAX];
 	struct rest_actor actor;
-	struct rest_message m;
+	struct codec_message m = { .kind = 0 };
 	struct arg key;
 	int rc;
 
 	if (!rest_read(c, q, form, got) || !rest_key(c, q, &key) || !rest_actor(c, got[SEND_ADDRESS].value, &actor))
 		return;
-	rc = rest_message(call_box(c), actor.type, got[SEND_TYPE].value, got[SEND_MESSAGE].value, net_options(c->net)->max_arg_bytes,
-			 &m);
+	rc = read_message(c, actor.type, got, &m);
 	struct request r = { .op = invoke ? REQUEST_CALL : REQUEST_SEND, .type = TYPE_IN_ADDRESS, .id = actor.address,
 			     .id_len = actor.len, .kind = m.kind, .body = m.body, .len = m.len,
 			     .key = key.len ? key.at : NULL, .key_len = key.len,
@@ -156,7 +165,7 @@ static void ask(struct call *c, const struct http_request *q, enum rest_form_id 
 		rest_problem_of(call_out(c), rc);
 	else if (!is_running(c, &r))
 		call_actors(c, &r, 1, format, tag);
-	rest_message_free(&m);
+	codec_free(&m);
 }
 
 void rest_send(struct call *c, const struct http_request *q)

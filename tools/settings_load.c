@@ -126,6 +126,23 @@ static bool from_environment(struct settings *s, enum setting_id id, char *const
 	return good;
 }
 
+/* NOH_RESP_PORT for NOH_NET_RESP_PORT: the section was left out. NULL: no name ends so, or more than one does. */
+static const char *with_section(const char *name, const char *const *names, size_t n)
+{
+	const char *tail = name + 3, *found = NULL;
+
+	for (size_t i = 0; strncmp(name, "NOH_", 4) == 0 && i < n; i++) {
+		size_t len = strlen(names[i]), end = strlen(tail);
+
+		if (len <= end || strcmp(names[i] + len - end, tail) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = names[i];
+	}
+	return found;
+}
+
 /* A name that is nearly one of ours is most likely meant to be; others (NOH_SERVICE_HOST of Kubernetes, say)
  * are somebody else's business. */
 static void warn_of_near_misses(struct settings *s, char *const *environment)
@@ -150,9 +167,9 @@ static void warn_of_near_misses(struct settings *s, char *const *environment)
 		    equals - *environment >= (ptrdiff_t)sizeof name)
 			continue;
 		snprintf(name, sizeof name, "%.*s", (int)(equals - *environment), *environment);
-		const char *near = cli_nearest(name, names, n);
+		const char *whole = with_section(name, names, n), *near = whole ? whole : cli_nearest(name, names, n);
 
-		if (near && strcmp(near, name) != 0 && strlen(near) < strlen(name) + 4 && !strstr(name, "_FILE"))
+		if (near && strcmp(near, name) != 0 && (whole || strlen(near) < strlen(name) + 4) && !strstr(name, "_FILE"))
 			settings_warn(s, "%s in the environment is not a setting; did you mean %s?", name, near);
 	}
 }

@@ -69,11 +69,14 @@ static inline void each(void *user, const noh_scanned *a)
 static inline void go_on(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, struct told *t)
 {
 	do {
+		uint32_t before = t->all;
+
 		if (!EXPECT_EQ(noh_scan(box, type, cursor, limit, each, t), NOH_OK)) {
 			fprintf(stderr, "%s\n", noh_why());
 			return;
 		}
 		t->calls++;
+		EXPECT(t->all - before <= limit);
 	} while (*cursor && EXPECT(t->calls < 1000000));
 }
 

@@ -236,10 +236,13 @@ int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest)
 
 const noh_type *noh_find_type(noh_box *box, const char *name)
 {
-	static const noh_type one = { .name = "counter" };
+	static const noh_type types[] = { { .name = "counter" }, { .name = "npc" } };
 
 	(void)box;
-	return strcmp(name, "counter") == 0 ? &one : NULL;
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+		if (strcmp(name, types[i].name) == 0)
+			return &types[i];
+	return NULL;
 }
 
 /* ── the connection layer ─────────────────────────────────────────────────────────────────────── */
@@ -483,7 +486,7 @@ int noh_kind_number(noh_box *box, const char *type, const char *name)
 	(void)box;
 	if (strcmp(type, "no") == 0)
 		return NOH_ENOTYPE;
-	return strcmp(name, "poke") == 0 ? 3 : NOH_EKIND;
+	return strcmp(name, "poke") == 0 ? 3 : error_set(NOH_EKIND, "type %s has no message kind \"%s\"; it has poke", type, name);
 }
 
 /* ── channels: news has two listeners; actor.personal.robo.x is an actor's ────────────────────────── */

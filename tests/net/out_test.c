@@ -61,7 +61,6 @@ static void each_kind_of_reply_in_resp2(void)
 	out_bulk(&o, NULL, 0), wrote("$0\r\n\r\n");
 	out_text(&o, "text"), wrote("$4\r\ntext\r\n");
 	out_nil(&o), wrote("$-1\r\n");
-	out_nil_array(&o), wrote("*-1\r\n");
 	out_array(&o, 0), wrote("*0\r\n");
 	out_map(&o, 3), wrote("*6\r\n");
 	out_set(&o, 3), wrote("*3\r\n");
@@ -77,7 +76,6 @@ static void each_kind_of_reply_in_resp3(void)
 {
 	speaks(3);
 	out_nil(&o), wrote("_\r\n");
-	out_nil_array(&o), wrote("_\r\n");
 	out_array(&o, 2), wrote("*2\r\n");
 	out_map(&o, 3), wrote("%3\r\n");
 	out_set(&o, 3), wrote("~3\r\n");

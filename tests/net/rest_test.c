@@ -36,6 +36,23 @@ static void a_message_is_accepted_by_the_node(void)
 	wire_end(&r.wire);
 }
 
+static void a_schedule_is_cancelled_by_any_name_of_its_kind(void)
+{
+	struct rest r;
+
+	REST_ON_DISK(&r, .node_id = "node-7");
+	int fd = rest_dial(&r);
+
+	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\"incr\"}", 200, "\"was_scheduled\":false");
+	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\"set\"}", 200, "\"was_scheduled\":false");
+	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\"1\"}", 200, "\"was_scheduled\":false");
+	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\"inc\"}", 422,
+	    "type counter has no message \\\"inc\\\"; it has get, incr");
+	ASK("/admin/schedule/cancel", "{\"actor_address\":\"cow:a\",\"message_type\":\"incr\"}", 404, "no_type");
+	close(fd);
+	wire_end(&r.wire);
+}
+
 static void an_invocation_answers_with_the_response(void)
 {
 	struct rest r;
@@ -719,6 +736,7 @@ static void requests_of_a_pipeline_see_what_came_before(void)
 
 TEST_MAIN(
 	TEST(a_message_is_accepted_by_the_node, "API-01"),
+	TEST(a_schedule_is_cancelled_by_any_name_of_its_kind),
 	TEST(an_invocation_answers_with_the_response, "API-02"),
 	TEST(integers_beyond_2_to_the_53_stay_exact, "API-02"),
 	TEST(who_does_not_answer_in_time_is_a_gateway_timeout, "API-02"),

@@ -295,6 +295,22 @@ static void a_name_that_is_nearly_ours_is_told_and_others_are_left_alone(void)
 	settings_free(&s);
 }
 
+static void a_name_without_its_section_is_told_the_whole_name(void)
+{
+	char *slip[] = { "NOH_RESP_PORT=7000", NULL };
+	char *right[] = { "NOH_NET_RESP_PORT=7000", "NOH_HTTP_PORT=7001", "NOH_PORT_7411_TCP_PORT=7411", NULL };
+
+	begin();
+	EXPECT(settings_environment(&s, slip));
+	EXPECT_EQ(warnings, 1);
+	EXPECT(says("NOH_RESP_PORT in the environment is not a setting; did you mean NOH_NET_RESP_PORT?"));
+	settings_free(&s);
+	begin();
+	EXPECT(settings_environment(&s, right));
+	EXPECT_EQ(warnings, 0);
+	settings_free(&s);
+}
+
 static void secrets_come_from_files_and_are_never_shown(void)
 {
 	char path[] = "/tmp/noh-secret-XXXXXX", name[128];
@@ -666,6 +682,7 @@ TEST_MAIN(
 	TEST(a_reload_with_any_error_leaves_the_settings_as_they_were, "CF-20 CF-21"),
 	TEST(what_differs_is_told_by_meaning_not_by_spelling, "CF-20"),
 	TEST(modes_of_clusters_are_refused_in_one_sentence, "CF-07 CF-08"),
+	TEST(a_name_without_its_section_is_told_the_whole_name),
 	TEST(a_name_that_is_nearly_ours_is_told_and_others_are_left_alone),
 	TEST(secrets_come_from_files_and_are_never_shown),
 	TEST(units_are_written_out),
