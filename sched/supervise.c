@@ -310,8 +310,8 @@ static void set_aside(struct worker *w, struct cell *c, int rc)
 	record(w, c, t->msg_count ? &t->msgs[0] : NULL);
 	if (t->msg_count)
 		supervise_tell(w, c, c->ext->vitals, NOTICE_DEAD_LETTER, NULL, NULL);
-	count_one(&w->mine.port.dead_letters, t->msg_count);
 	count_one(&counts->set_aside, t->msg_count);
+	count_one(&w->mine.port.dead_letters, t->msg_count);
 	serve_answer_failed(w, rc);
 }
 

@@ -19,11 +19,12 @@ static const noh_type patient_type = { .name = "patient", .on_message = work, .s
 static const noh_type strict_type = { .name = "strict", .on_message = work, .supervision = &strict };
 static const noh_type whole_type = { .name = "whole", .on_message = work, .supervision = &whole };
 static const noh_type parent_type = { .name = "parent", .on_message = work, .supervision = &above };
+static const noh_type loose_type = { .name = "loose", .on_message = work };
 static const noh_type child_type = { .name = "child", .on_message = work, .supervision = &once };
 
 static noh_box *open_all(void)
 {
-	return BOX(2, &patient_type, &strict_type, &whole_type, &parent_type, &child_type);
+	return BOX(2, &patient_type, &strict_type, &whole_type, &parent_type, &child_type, &loose_type);
 }
 
 struct told { noh_box *box; noh_events_filter filter; const char *wanted; char text[2000]; };
@@ -72,6 +73,23 @@ static void a_failure_and_the_restart_are_told(void)
 	end(box);
 }
 
+/* When the box stops the watchdog tells the last sums, and all of them are there. */
+static void a_message_set_aside_is_told_once_and_in_no_sum(void)
+{
+	noh_box *box = open_all();
+	struct told sums = { .box = box, .filter = { .actor = "loose", .kind = "failed" },
+			     .wanted = "" };
+
+	EXPECT_EQ(call(box, "patient:a", FAIL), NOH_EFAILED);
+	for (int i = 0; i < 40; i++)             /* ten of a second are told one by one, the others as a sum */
+		EXPECT_EQ(call(box, "loose:a", FAIL), NOH_EFAILED);
+	EXPECT_EQ(noh_stop(box, SOON), NOH_OK);
+	(void)is_told(&sums);
+	EXPECT(strstr(sums.text, "more failures") != NULL);
+	expect_told(box, NULL, "dead_letter", "dead_letter > it broke|");
+	noh_close(box);
+}
+
 static void giving_up_and_resuming_are_told(void)
 {
 	noh_box *box = open_all();
@@ -107,6 +125,7 @@ static void an_escalation_is_told(void)
 
 TEST_MAIN(
 	TEST(a_failure_and_the_restart_are_told, "SUP-01"),
+	TEST(a_message_set_aside_is_told_once_and_in_no_sum, "SUP-01"),
 	TEST(giving_up_and_resuming_are_told, "SUP-06 SUP-07"),
 	TEST(a_type_that_is_given_up_is_told_by_its_name, "SUP-05"),
 	TEST(an_escalation_is_told, "SUP-03"))
