@@ -740,7 +740,8 @@ NOH_API int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest);
  * the last one. Errors as noh_events_read, but never NOH_ETOOOLD: those that go meanwhile are left out. */
 NOH_API int noh_events_last(noh_box *box, const char *address, uint32_t n, noh_event_fn *each, void *user);
 
-/* Change these options while it runs; zero means what it means there. Threads: any, one at a time. */
+/* Change these options while it runs; zero means what it means there. Threads: any, one at a time. What of this, of
+ * noh_set_memory_budget, noh_set_slow_turn, noh_set_idle_timeout and noh_set_limits is another than before is told as an event. */
 NOH_API int noh_set_events(noh_box *box, uint64_t events_bytes, uint64_t events_ms, int events_detail);
 
 /* Tell that a setting has changed, as an event of the box: what, from which value to which. */
