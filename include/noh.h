@@ -786,12 +786,14 @@ NOH_API int noh_tree(noh_box *box, const char *root, noh_tree_fn *each, void *us
 
 /* Stop an actor and all below it: children first, the last spawned first of all, one after the other. Each has its type's
  * stop_ms to finish what waits (5000 without supervision), then it is stopped by force (as noh_deactivate does). Whoever
- * is not active is passed over. Blocks at most timeout_ms: NOH_ETIMEOUT, and it goes on by itself. noh_stop does this first with
- * every tree there is. */
+ * is not active is passed over; who hangs in a turn is left behind after stop_ms once more. NOH_OK: nobody runs any more.
+ * NOH_ETIMEOUT: somebody was left behind, and noh_why names it; or it took longer than timeout_ms, and goes on by itself.
+ * Blocks at most timeout_ms. noh_stop does this first with every tree there is. */
 NOH_API int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms);
 
 /* The same without waiting, also from inside a turn (it begins at once, whatever becomes of the turn). done (or NULL) is
- * called as in noh_call_then, once all have stopped; without answer. */
+ * called as in noh_call_then, once all have stopped, without answer; or with NOH_ETIMEOUT and the address of the first that was
+ * left behind, without a zero. */
 NOH_API int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *user);
 
 /* Let an actor that is not healthy begin anew; "type" instead of an address: all of that type that are. On disk when it

@@ -38,7 +38,7 @@ static bool traces(const char *what)
 	return ok;
 }
 
-enum { SPAWN, SPAWN_AND_FAIL, PARENT, CHILDREN, DISOWN, FAIL, WATCH, UNWATCH, TOLD, TELL_ME, KEYS, QUIT };
+enum { SPAWN, SPAWN_AND_FAIL, PARENT, CHILDREN, DISOWN, FAIL, WATCH, UNWATCH, TOLD, TELL_ME, KEYS, QUIT, HANG };
 
 static struct { pthread_mutex_t lock; noh_gone list[64]; uint32_t count; } told = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -108,6 +108,8 @@ static int on_message(noh_turn *t, const noh_msg *m)
 		return count_keys(t);
 	case QUIT:
 		return noh_stop_self(t);
+	case HANG:
+		gate_pass();
 	}
 	return NOH_OK;
 }
@@ -417,6 +419,22 @@ static void who_does_not_stop_in_time_is_stopped_by_force(void)
 	end_chained(box);
 }
 
+static void who_does_not_even_stop_by_force_is_named(void)
+{
+	noh_box *box = BOX(2, &bare, &hurried);
+
+	family(box, "p:1", 2);
+	gate_shut();
+	EXPECT_EQ(noh_send(box, "c:1", HANG, NULL, 0), NOH_OK);
+	EXPECT(gate_holds(1));
+	EXPECT_EQ(noh_stop_tree(box, "p:1", SOON), NOH_ETIMEOUT);
+	EXPECT(strstr(noh_why(), "c:1 did not stop") != NULL);
+	EXPECT_EQ(status_of(box, "c:2").life, NOH_NOT_ACTIVE);
+	EXPECT_EQ(status_of(box, "p:1").life, NOH_NOT_ACTIVE);
+	gate_open();
+	end_chained(box);
+}
+
 /* ── watching ── */
 
 static bool is_told(void *n)
@@ -491,6 +509,7 @@ TEST_MAIN(
 	TEST(a_tree_stops_from_its_leaves_the_last_spawned_first),
 	TEST(the_box_stops_its_trees_in_order),
 	TEST(a_box_that_is_drained_stops_its_trees_in_order),
+	TEST(who_does_not_even_stop_by_force_is_named, "SUP-09"),
 	TEST(who_does_not_stop_in_time_is_stopped_by_force),
 	TEST(a_watcher_is_told_of_failures_and_of_the_end),
 	TEST(who_is_down_already_is_told_of_at_once))
