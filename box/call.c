@@ -104,6 +104,17 @@ int api_check_options(const noh_call_options *o)
 	return NOH_OK;
 }
 
+/* Why is known of who is supervised: what it last failed of. */
+static int call_failed(noh_box *box, const char *address, int rc)
+{
+	noh_vitals v;
+
+	if ((rc != NOH_EFAILED && rc != NOH_EQUARANTINED && rc != NOH_EDEGRADED) ||
+	    noh_get_vitals(box, address, &v) != NOH_OK || !*v.reason)
+		return api_call_result(address, rc, 0, 0, false);
+	return error_set(rc, "%s: %s: %s", address, noh_strerror(rc), v.reason);
+}
+
 /* It was answered. */
 static void measure(struct sched *s, const char *address, uint64_t since_ns)
 {
@@ -156,6 +167,8 @@ static int call(noh_box *box, const char *address, struct outgoing *out, uint32_
 		*answer_len = got;
 	if (rc == NOH_ETIMEOUT)
 		return error_set(rc, "%s: no answer within %u ms", address, timeout_ms);
+	if (rc < 0)
+		return call_failed(box, address, rc);
 	return api_call_result(address, rc, got, room, answer != NULL);
 }
 

@@ -6,6 +6,10 @@
 #include "sched/serve.h"
 #include "sched/watch.h"
 
+#include <stdio.h>
+
+#define NAME_SHOWN 64                      /* bytes of an address in a sentence; a longer one nobody types */
+
 /* ── giving up ── */
 
 static const char *const then_names[] = { "escalated", "degraded", "stopped", "quarantined", "quarantined with its type",
@@ -149,6 +153,40 @@ int supervise_code(struct worker *w, struct cell *c)
 	if (!v || v->of.health < NOH_DEGRADED)
 		return NOH_EFAILED;
 	return v->of.health >= NOH_QUARANTINED ? NOH_EQUARANTINED : NOH_EDEGRADED;
+}
+
+/* A name that a person reads, and may type again. */
+static void plain_name(char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			*name = '?';
+}
+
+size_t supervise_sentence(struct worker *w, struct cell *c, char out[SUPERVISE_SENTENCE])
+{
+	struct type *t = cell_type(w->fixed.sched, c);
+	struct vitals *v = vitals_if(c);
+	noh_health health = v ? (noh_health)v->of.health : NOH_HEALTHY;
+	bool with_type = load_relaxed(&t->quarantined);
+	const char *reason = v && v->reason ? v->reason : "it failed too often";
+	char address[ADDRESS_MAX + 1], hint[ADDRESS_MAX + 64] = "noh quarantine list names it";
+	uint64_t now = sched_wall_ms(w);
+	size_t len = cell_address(w->fixed.sched, c, address);
+	int n;
+
+	plain_name(address);
+	if (with_type)
+		snprintf(hint, sizeof hint, "noh quarantine resume %s", t->name);
+	else if (len <= NAME_SHOWN)
+		snprintf(hint, sizeof hint, "noh quarantine resume %s", address);
+	if (!with_type && health <= NOH_DEGRADED)
+		n = snprintf(out, SUPERVISE_SENTENCE, "%.*s is %s: %s; try again in %llu ms", NAME_SHOWN, address, noh_health_name(health),
+			     reason, (unsigned long long)(v && v->of.until_ms > now ? v->of.until_ms - now : 1));
+	else
+		n = snprintf(out, SUPERVISE_SENTENCE, "%.*s is %s: %s; %s", NAME_SHOWN, address,
+			     with_type ? "quarantined with its type" : noh_health_name(health), reason, hint);
+	return n < SUPERVISE_SENTENCE ? (size_t)n : SUPERVISE_SENTENCE - 1;
 }
 
 /* A revision above the desired one is a new beginning. */

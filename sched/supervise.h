@@ -59,6 +59,8 @@ void supervise_leaves(struct worker *w, struct cell *c, bool forced);    /* some
  * which has been kept. */
 enum refused { REFUSED_NOT, REFUSED_DONE };
 enum refused supervise_refuse(struct worker *w, struct cell *c, const struct msg *m);
+#define SUPERVISE_SENTENCE 512
+size_t supervise_sentence(struct worker *w, struct cell *c, char out[SUPERVISE_SENTENCE]);       /* why not, and what to do; its length */
 int  supervise_code(struct worker *w, struct cell *c);           /* what a caller is told; NOH_EFAILED: not given up */
 
 void supervise_stopped(struct worker *w, struct cell *c, enum gone why);       /* it leaves memory */

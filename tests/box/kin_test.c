@@ -509,7 +509,7 @@ TEST_MAIN(
 	TEST(a_tree_stops_from_its_leaves_the_last_spawned_first),
 	TEST(the_box_stops_its_trees_in_order),
 	TEST(a_box_that_is_drained_stops_its_trees_in_order),
-	TEST(who_does_not_even_stop_by_force_is_named, "SUP-09"),
+	TEST(who_does_not_even_stop_by_force_is_named),
 	TEST(who_does_not_stop_in_time_is_stopped_by_force),
 	TEST(a_watcher_is_told_of_failures_and_of_the_end),
 	TEST(who_is_down_already_is_told_of_at_once))

@@ -127,6 +127,18 @@ static void a_message_that_always_fails_is_set_aside_and_its_actor_goes_on(void)
 	end_chained(box);
 }
 
+static void who_called_is_told_what_it_failed_of(void)
+{
+	noh_box *box = BOX(1, &jailed);
+
+	EXPECT_EQ(noh_call(box, "w:one", POISON, "abc", 3, SOON, NULL, NULL), NOH_EFAILED);
+	EXPECT(strstr(noh_why(), "w:one: ") == noh_why() && strstr(noh_why(), ": I never liked 3") != NULL);
+	EXPECT(gets(box, "w:one", NOH_QUARANTINED));
+	EXPECT_EQ(call(box, "w:one", GET), NOH_EQUARANTINED);
+	EXPECT(strstr(noh_why(), "w:one: ") == noh_why() && strstr(noh_why(), ": I never liked 3") != NULL);
+	end_chained(box);
+}
+
 static int found_dead(void *user, const noh_dead *d)
 {
 	EXPECT(strcmp(d->address, "w:one") == 0);
@@ -594,6 +606,7 @@ TEST_MAIN(
 	TEST(without_supervision_a_failure_is_answered_and_nothing_else),
 	TEST(what_waits_survives_the_restart_in_order, "SUP-01"),
 	TEST(a_message_that_always_fails_is_set_aside_and_its_actor_goes_on),
+	TEST(who_called_is_told_what_it_failed_of, "SUP-06"),
 	TEST(a_message_set_aside_is_a_durable_dead_letter, "SUP-17"),
 	TEST(an_activation_that_fails_is_tried_again, "SUP-01"),
 	TEST(a_turn_past_its_deadline_has_failed),

@@ -115,7 +115,7 @@ ends "an actor that fails too often is quarantined" 0 "$waiter"   # SUP-06
 expect 0 'worker:2 +quarantined +[1-9].* a worker of 2 broke' quarantine list
 expect 0 'worker:2  quarantined.*a worker of 2 broke' tree
 expect 0 'last failure +a worker of 2 broke' describe worker:2
-expect 75 'a worker of 2 broke' invoke worker:2 note
+expect 75 '^noh invoke: worker:2 is quarantined: a worker of 2 broke; noh quarantine resume worker:2$' invoke worker:2 note
 expect 0 'failed +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 'restarted +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 'quarantined +worker:2' events tail --no-follow --actor worker:2 -n 100
