@@ -60,7 +60,7 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	uint32_t gen;
 	bool ok = false;
 
-	if (address_parse(&a, address, strlen(address)) != NOH_OK)
+	if (address_parse(&a, address, address_len(address)) != NOH_OK)
 		return false;
 	turn.type = sched_find_type(s, a.type, a.type_len);
 	if (!turn.type || !turn.type->reads || kind >= turn.type->pub.kind_count ||
@@ -123,7 +123,7 @@ static void measure(struct sched *s, const char *address, uint64_t since_ns)
 	struct address a;
 	struct port *p;
 
-	if (address_parse(&a, address, strlen(address)) == NOH_OK)
+	if (address_parse(&a, address, address_len(address)) == NOH_OK)
 		t = sched_find_type(s, a.type, a.type_len);
 	if (!t)
 		return;
@@ -144,6 +144,8 @@ static int call(noh_box *box, const char *address, struct outgoing *out, uint32_
 
 	if (rc == NOH_OK)
 		rc = api_running(box);
+	if (rc == NOH_OK)
+		rc = api_check_body(out->body, out->len);
 	if (rc != NOH_OK)
 		return rc;
 	if (call_read_only(box, address, out->kind, out->body, out->len, at_once, answer, answer_len, &rc))

@@ -28,7 +28,7 @@ static int check_part(struct sched *s, const noh_part *part, bool keyed, struct 
 	if (keyed && !t->durable)
 		return error_set(NOH_EINVAL, "a step's idempotency key is kept with its first actor: that needs a "
 				 "durable type, and %s is not", t->name);
-	return api_check_message(s, t, part->kind, part->len);
+	return api_check_message(s, t, part->kind, part->body, part->len);
 }
 
 /* Everything that can be refused before anything happens; *bytes: of addresses and bodies, padded. */

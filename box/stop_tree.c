@@ -53,7 +53,7 @@ static struct cell *find(struct port *p, const char *address, struct type **t, u
 	struct address a;
 	struct cell *c;
 
-	if (address_parse(&a, address, strlen(address)) != NOH_OK || !(*t = sched_find_type(p->sched, a.type, a.type_len)))
+	if (address_parse(&a, address, address_len(address)) != NOH_OK || !(*t = sched_find_type(p->sched, a.type, a.type_len)))
 		return NULL;
 	epoch_enter(&p->epoch);
 	c = sched_find(p, &a, *t, address_hash(&a, p->sched->seed), gen);

@@ -321,6 +321,9 @@ int noh_emit(noh_turn *t, const noh_emit_options *o)
 	if (problem)
 		return error_set(o->len > NOH_EVENT_DATA ? NOH_ETOOBIG : NOH_EINVAL, "%s: not an event: %s",
 				 noh_address(t), problem);
+	if (o->reason && strlen(o->reason) > NOH_EVENT_REASON)
+		return error_set(NOH_ETOOBIG, "%s: not an event: a reason has at most %d bytes, not %zu", noh_address(t),
+				 NOH_EVENT_REASON, strlen(o->reason));
 	if (!(t->so_far.flags & TURN_EVENTS)) {
 		t->events = NULL;
 		t->events_end = &t->events;

@@ -14,8 +14,10 @@ static atomic_u32 wait_said;
 static int bad_events(noh_turn *t)
 {
 	static const char long_kind[] = "0123456789012345678901234567890123456789012345678901234567890123";
+	char long_reason[NOH_EVENT_REASON + 2] = "";
 	int rc = NOH_OK;
 
+	memset(long_reason, 'r', NOH_EVENT_REASON + 1);
 	if (noh_emit(t, &(noh_emit_options){ .kind = NULL }) != NOH_EINVAL ||
 	    noh_emit(t, &(noh_emit_options){ .kind = "" }) != NOH_EINVAL ||
 	    noh_emit(t, &(noh_emit_options){ .kind = "two words" }) != NOH_EINVAL ||
@@ -23,7 +25,8 @@ static int bad_events(noh_turn *t)
 	    noh_emit(t, &(noh_emit_options){ .kind = "k\xc3\xa4se" }) != NOH_EINVAL ||
 	    noh_emit(t, &(noh_emit_options){ .kind = long_kind }) != NOH_EINVAL ||
 	    noh_emit(t, &(noh_emit_options){ .kind = "k", .from = long_kind }) != NOH_EINVAL ||
-	    noh_emit(t, &(noh_emit_options){ .kind = "k", .data = "", .len = NOH_EVENT_DATA + 1 }) != NOH_ETOOBIG)
+	    noh_emit(t, &(noh_emit_options){ .kind = "k", .data = "", .len = NOH_EVENT_DATA + 1 }) != NOH_ETOOBIG ||
+	    noh_emit(t, &(noh_emit_options){ .kind = "k", .reason = long_reason }) != NOH_ETOOBIG)
 		return noh_fail(t, "an event was taken that is none");
 	for (int i = 0; rc == NOH_OK && i < 256; i++)
 		rc = noh_emit(t, &(noh_emit_options){ .kind = "k" });

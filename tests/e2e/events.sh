@@ -149,6 +149,11 @@ if has curl; then
 	tell worker:6 apply revision=1
 	tell worker:6 apply revision=2
 	comes "a stream for curl" '^data: \{"seq":[0-9]+,.*"revision":2,' "$tmp/sse"
+	is "where to begin is said once" 400 curl -s -o "$tmp/both" -w '%{http_code}' "$url/events?last=5&cursor=1"
+	comes "and the answer says so" 'give one of them' "$tmp/both"
+	is "describe takes both names of the field" 200 curl -s -o /dev/null -w '%{http_code}' "$url/actor/describe?actor_address=worker:6"
+	is "so does resume" 200 curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{"actor_address":"worker:6"}' "$url/admin/quarantine/resume"
+	is "but one of them there must be" 422 curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{}' "$url/admin/quarantine/resume"
 	is "OpenAPI knows the new paths" 5 bash -c "curl -s $url/openapi.json | grep -oE '\"/(events|actor/describe|actor/tree|admin/quarantine/list|admin/quarantine/resume)\":' | wc -l"
 else
 	skip "curl is not installed"
