@@ -642,7 +642,9 @@ NOH_API int noh_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t 
  * Both lists are of the image, into which the journal is folded first: what was durable before the call is told. They
  * block for that (at most timeout_ms: then they tell what is there, and are NOH_ETIMEOUT in the end) and for reading. */
 
-/* Messages that were set aside (NOH_EPOISON), the oldest first. id is its name, and where to go on: `after` NULL begins
+/* Messages that were set aside, the oldest first: those of durable actors that were being handled each time the process ended
+ * (NOH_EPOISON), that failed more often than their type's supervision retries them, or that a durable actor sent to one
+ * that was given up. id is its name, and where to go on: `after` NULL begins
  * with the first. address: of that actor only, or NULL. Ends when each() returns anything but 0. */
 typedef struct noh_dead {
 	char        id[44];               /* "1794834000123-7"                              */

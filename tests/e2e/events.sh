@@ -120,8 +120,10 @@ expect 0 'failed +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 'restarted +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 'quarantined +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 '"quarantined":\[\{"actor_address":"worker:2","state":"quarantined"' quarantine list --type worker --json
+expect 0 'degraded' pool   # SUP-05
 is "resume lets it begin anew" 'worker:2 resumed' "$noh" quarantine resume worker:2   # SUP-07
 expect 0 '\{\}' invoke worker:2 note
+expect 0 'healthy' pool
 expect 3 'nothing to resume' quarantine resume worker:2
 expect 3 'no type' quarantine resume nope
 expect 0 '^none$' quarantine list
@@ -152,7 +154,7 @@ if has curl; then
 	is "where to begin is said once" 400 curl -s -o "$tmp/both" -w '%{http_code}' "$url/events?last=5&cursor=1"
 	comes "and the answer says so" 'give one of them' "$tmp/both"
 	is "describe takes both names of the field" 200 curl -s -o /dev/null -w '%{http_code}' "$url/actor/describe?actor_address=worker:6"
-	is "so does resume" 200 curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{"actor_address":"worker:6"}' "$url/admin/quarantine/resume"
+	is "so does resume" 404 curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{"actor_address":"worker:6"}' "$url/admin/quarantine/resume"
 	is "but one of them there must be" 422 curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{}' "$url/admin/quarantine/resume"
 	is "OpenAPI knows the new paths" 5 bash -c "curl -s $url/openapi.json | grep -oE '\"/(events|actor/describe|actor/tree|admin/quarantine/list|admin/quarantine/resume)\":' | wc -l"
 else
