@@ -106,7 +106,7 @@ static bool times_make_sense(uint32_t flags, uint32_t allowed, int64_t time, int
 	if ((flags & ~allowed) || !one_of(flags & TIMES))
 		return false;
 	if (flags & NOH_COUNTER_IN)
-		return time >= least && time <= NOH_COUNTER_TIME_MAX;
+		return time >= least && time <= NOH_COUNTER_IN_MAX;
 	if (flags & NOH_COUNTER_AT)
 		return time >= -NOH_COUNTER_TIME_MAX && time <= NOH_COUNTER_TIME_MAX;
 	return time == 0;

@@ -2,7 +2,7 @@
 #include "actors/json_types.h"
 
 #define ANY_INT .type = NOH_JSON_INT, .least = INT64_MIN, .most = INT64_MAX
-#define TTL_FIELD { .name = "ttl_ms", .type = NOH_JSON_INT, .least = 1, .most = NOH_COUNTER_TIME_MAX }
+#define TTL_FIELD { .name = "ttl_ms", .type = NOH_JSON_INT, .least = 1, .most = NOH_COUNTER_IN_MAX }
 #define AT_FIELD { .name = "expires_at", .type = NOH_JSON_TIME }
 
 /* ── incr, decr ── */
@@ -105,7 +105,7 @@ static int set(noh_json_message *m, const noh_json_got *got)
 enum { EXPIRE_TTL, EXPIRE_AT, EXPIRE_PERSIST, EXPIRE_IF, EXPIRE_FIELDS };
 static const noh_json_field expire_fields[EXPIRE_FIELDS] = {
 	[EXPIRE_TTL] = { .name = "ttl_ms", .type = NOH_JSON_INT, .least = -NOH_COUNTER_TIME_MAX,
-			 .most = NOH_COUNTER_TIME_MAX },
+			 .most = NOH_COUNTER_IN_MAX },
 	[EXPIRE_AT] = AT_FIELD,
 	[EXPIRE_PERSIST] = { .name = "persist", .type = NOH_JSON_BOOL },
 	[EXPIRE_IF] = { .name = "if", .type = NOH_JSON_STRING },

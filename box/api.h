@@ -40,6 +40,7 @@ int api_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t limit, n
 	     uint64_t *due);
 int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *due);
 int api_vitals(noh_box *box, const char *address, noh_vitals *vitals, uint64_t *due);
+int api_vitals_at(noh_box *box, struct port *p, const char *address, noh_vitals *vitals, uint64_t *due);     /* who has a port */
 int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due);
 /* As noh_step_then, for a request of the network's. */
 int api_step_then(noh_box *box, const noh_part *parts, size_t count, const noh_call_options *o, noh_step_fn *done,

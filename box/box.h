@@ -40,7 +40,7 @@ struct box_disk {
 	bool            woken;           /* keeper: who has messages from before was woken         */
 	uint64_t        last_frame;      /* of the run before: what it left is counted when the image is there */
 	atomic_u32      counted;         /* how many actors of each type existed when this run began */
-	bool            types_known;     /* keeper: which of them are quarantined                  */
+	bool            types_known;     /* which of them are quarantined; else the keeper finds out */
 };
 
 struct server;
@@ -109,8 +109,9 @@ void box_events_start(noh_box *box);                         /* the disk is open
 void box_events_stop(noh_box *box);                          /* who waits for one is told so     */
 void box_events_close(noh_box *box);
 
-/* vitals.c - types that are quarantined as a whole: whoever is to blame has it stored. Blocks in the image. */
-void box_find_quarantined_types(noh_box *box);
+/* vitals.c - types that are quarantined as a whole: whoever is to blame has it stored, in the image or in the tail (NULL: there
+ * is none). Looks at so many at most; false: there may be more. Blocks in the image. */
+bool box_find_quarantined_types(noh_box *box, const struct tail *tail, uint32_t most);
 
 /* stop_tree.c - every tree there is, from its leaves; workers run, and nothing comes from outside any more. go_on (or
  * NULL) is asked now and then; false: it is not waited for any longer. */

@@ -203,6 +203,16 @@ int care_oldest(struct care *c, uint64_t *frame, uint64_t *damaged)
 
 /* ── a walk ── */
 
+int care_named(int rc, const char *dir)
+{
+	char why[512];
+
+	if (rc != NOH_ECORRUPT && rc != NOH_EVERSION)
+		return rc;
+	snprintf(why, sizeof why, "%s", noh_why());
+	return strstr(why, dir) ? rc : error_set(rc, "%s: %s", dir, why);
+}
+
 static int walk_once(struct care *c, struct care_walk *w, struct journal_end *end)
 {
 	uint64_t oldest, damaged;
@@ -219,7 +229,11 @@ static int walk_once(struct care *c, struct care_walk *w, struct journal_end *en
 	}
 	if (w->again)
 		w->again(w->arg);
-	return rc == NOH_OK ? journal_recover(c->disk, c->dir.id, w->after, w->each, w->arg, end) : rc;
+	if (rc == NOH_OK)
+		rc = journal_must_be_there(c->disk, c->dir.path);
+	if (rc == NOH_OK)
+		rc = journal_recover(c->disk, c->dir.id, w->after, w->each, w->arg, end);
+	return care_named(rc, c->dir.path);
 }
 
 int care_walk(struct care *c, struct care_walk *w, struct journal_end *end)

@@ -58,6 +58,9 @@ struct care_walk {
 };
 int care_walk(struct care *c, struct care_walk *w, struct journal_end *end);
 
+/* The journal's own sentences do not know the directory: put its name before them. Returns rc. */
+int care_named(int rc, const char *dir);
+
 /* Can a program with this type (NULL: it has none such) open what is stored? Sets verdict, to, missing. */
 void care_judge(noh_stored_type *s, const noh_type *t);
 

@@ -1,7 +1,7 @@
 /* box/compact.c - the journal folded, the image written anew.
  *
  * In this order: fold (a synced transaction), copy the image to DIR/compact.new, put the copy in the
- * place of the image by one rename, remove the segments, the oldest first. Whatever is interrupted, the
+ * place of the image by one rename, begin an empty segment, remove the others, the oldest first. Whatever is interrupted, the
  * directory is whole: what the image holds is a superset of what the missing segments held.
  *
  * LMDB's table of readers goes with the old file: a tool that still reads that one keeps its table, and
@@ -20,7 +20,7 @@
 /* How long keys and events are kept is for the box to say: none goes because of us. */
 static int open_to_fold(struct care *c)
 {
-	return db_open(&c->db, &(struct db_options){ .dir = c->dir.path, .dir_id = c->dir.id,
+	return db_open(&c->db, &(struct db_options){ .dir = c->dir.path, .dir_id = c->dir.id, .must_exist = true,
 						     .idem_ms = INT64_MAX, .idem_bytes = INT64_MAX,
 						     .event_ms = INT64_MAX, .event_bytes = INT64_MAX });
 }
@@ -38,7 +38,9 @@ static int fold_tail(struct care *c, struct journal_end *end)
 	rc = fold_begin(c->db, &f);
 	if (rc != NOH_OK)
 		return rc;
-	rc = journal_recover(c->disk, c->dir.id, stamp, fold_record, f, end);
+	rc = journal_must_be_there(c->disk, c->dir.path);
+	if (rc == NOH_OK)
+		rc = care_named(journal_recover(c->disk, c->dir.id, stamp, fold_record, f, end), c->dir.path);
 	if (rc != NOH_OK || end->frame <= stamp) {
 		fold_abort(f);
 		return rc;
@@ -66,12 +68,16 @@ static int swap(struct care *c, const char *fresh)
 	return files_sync_dir(image);
 }
 
-/* All they hold is in the image. */
-static int drop_segments(struct care *c)
+/* All they hold is in the image. One without frames takes their place: where none is, the journal is lost. */
+static int drop_segments(struct care *c, const struct journal_end *end, uint64_t stamp, uint64_t epoch)
 {
 	struct segment_list list;
 	int rc = segment_list(c->disk, &list);
 
+	if (end->epoch > epoch)
+		epoch = end->epoch;
+	if (rc == NOH_OK)
+		rc = segment_make_empty(c->disk, c->dir.id, end->segment + 1, epoch + 1, stamp + 1);
 	for (size_t i = 0; rc == NOH_OK && i < list.count; i++)
 		rc = disk_remove(c->disk, segment_name(list.at[i].number, "seg").text);
 	segment_list_free(&list);
@@ -80,7 +86,7 @@ static int drop_segments(struct care *c)
 	return rc == NOH_OK ? disk_sync_dir(c->disk, JOURNAL_DIR) : rc;
 }
 
-static int rewrite(struct care *c, noh_copied *copied)
+static int rewrite(struct care *c, const struct journal_end *end, noh_copied *copied)
 {
 	char fresh[PATH_MAX], why[512];
 	uint64_t stamp, epoch;
@@ -102,7 +108,7 @@ static int rewrite(struct care *c, noh_copied *copied)
 	if (rc != NOH_OK)
 		return error_set(rc, "%s", why);
 	copied->frame = stamp;
-	return drop_segments(c);
+	return drop_segments(c, end, stamp, epoch);
 }
 
 static void measure(struct care *c, uint64_t *image, uint64_t *journal)
@@ -134,7 +140,7 @@ int noh_compact(const char *dir, noh_copied *copied)
 	if (rc == NOH_OK)
 		rc = fold_tail(&c, &end);
 	if (rc == NOH_OK)
-		rc = rewrite(&c, &local);
+		rc = rewrite(&c, &end, &local);
 	if (rc == NOH_OK)
 		measure(&c, &local.image_bytes, &local.journal_bytes);
 	care_close(&c);

@@ -119,19 +119,24 @@ static int drop_folded(struct care *copy, uint64_t s)
 	return rc;
 }
 
-/* The image may be newer than all of the copied journal: then that is of no use. */
-static int drop_all_older(struct care *copy, uint64_t s)
+/* The image may be newer than all of the copied journal: then that is of no use, and an empty one goes on. */
+static int drop_all_older(struct care *copy, uint64_t s, uint64_t epoch)
 {
 	struct journal_end end = { 0 };
 	struct segment_list list;
-	uint64_t oldest, damaged;
+	uint64_t oldest, damaged, last;
 	int rc = care_oldest(copy, &oldest, &damaged);
 
 	if (rc == NOH_OK && oldest)
 		rc = journal_recover(copy->disk, copy->dir.id, oldest - 1, ignore, NULL, &end);
-	if (rc != NOH_OK || end.frame >= s)
+	if (rc != NOH_OK || (oldest && end.frame >= s))
 		return rc;
 	rc = segment_list(copy->disk, &list);
+	last = list.count ? list.at[list.count - 1].number : 0;
+	if (end.epoch > epoch)
+		epoch = end.epoch;
+	if (rc == NOH_OK)
+		rc = segment_make_empty(copy->disk, copy->dir.id, last + 1, epoch + 1, s + 1);
 	for (size_t i = 0; rc == NOH_OK && i < list.count; i++)
 		rc = drop_segment(copy, list.at[i].number);
 	segment_list_free(&list);
@@ -139,13 +144,13 @@ static int drop_all_older(struct care *copy, uint64_t s)
 }
 
 /* Frames from s + 1 on without a gap, up to what was there when we began. */
-static int check_copy(struct care *copy, uint64_t s, uint64_t least, noh_copied *copied)
+static int check_copy(struct care *copy, uint64_t s, uint64_t epoch, uint64_t least, noh_copied *copied)
 {
 	struct journal_end end;
 	int rc = drop_folded(copy, s);
 
 	if (rc == NOH_OK)
-		rc = drop_all_older(copy, s);
+		rc = drop_all_older(copy, s, epoch);
 	if (rc == NOH_OK)
 		rc = journal_recover(copy->disk, copy->dir.id, s, ignore, NULL, &end);
 	if (rc == NOH_OK)
@@ -192,7 +197,7 @@ static int backup_into(struct care *c, const char *partial, noh_copied *copied)
 	snprintf(copy.dir.path, sizeof copy.dir.path, "%s", partial);
 	rc = disk_real_open(&copy.disk, partial, DISK_PLAIN);
 	if (rc == NOH_OK)
-		rc = check_copy(&copy, s, end.frame, copied);
+		rc = check_copy(&copy, s, epoch, end.frame, copied);
 	disk_end(copy.disk);
 	measure(partial, &copied->image_bytes, &copied->journal_bytes);
 	return rc;

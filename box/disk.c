@@ -98,8 +98,10 @@ static int recover(noh_box *box, const noh_options *o, struct journal_end *end, 
 	struct replaying r = { *tail, &box->events, 0 };
 
 	eventlog_begin(&box->events, db_events_newest(d->db));
+	if (rc == NOH_OK && !d->dir.unfinished)
+		rc = journal_must_be_there(d->disk, d->dir.path);
 	if (rc == NOH_OK)
-		rc = journal_recover(d->disk, d->dir.id, frame, replay, &r, end);
+		rc = care_named(journal_recover(d->disk, d->dir.id, frame, replay, &r, end), d->dir.path);
 	if (rc != NOH_OK)
 		return rc;
 	tail_done(*tail);
@@ -131,6 +133,7 @@ static int open_parts(noh_box *box, const noh_options *o)
 			return rc;
 	}
 	rc = db_open(&d->db, &(struct db_options){ .dir = o->dir, .dir_id = d->dir.id,
+						   .must_exist = !d->dir.unfinished,
 						   .idem_ms = o->idem_ms, .idem_bytes = o->idem_bytes,
 						   .event_ms = o->events_ms, .event_bytes = o->events_bytes });
 	if (rc == NOH_OK)
@@ -229,6 +232,8 @@ int box_disk_open(noh_box *box, const noh_options *o)
 	d->locked = true;
 	s->seed = d->dir.seed;
 	rc = open_parts(box, o);
+	if (rc == NOH_OK)
+		rc = datadir_finish(&d->dir);
 	if (rc != NOH_OK)
 		return rc;
 	store_relaxed(&s->durable, d->boot_tag - 1);
@@ -365,7 +370,7 @@ int box_keeper_round(noh_box *box)
 	count_after_crash(box);
 	if (!d->types_known && load_relaxed(&d->counted)) {      /* the image has all of the last run */
 		d->types_known = true;
-		box_find_quarantined_types(box);
+		(void)box_find_quarantined_types(box, NULL, UINT32_MAX);
 	}
 	if (rc < 0)
 		fail(box, rc, "the image cannot be written");
@@ -402,6 +407,8 @@ static void *segments_main(void *arg)
 	return NULL;
 }
 
+#define UNWELL_AT_START 1000             /* actors looked at: more would keep the start waiting */
+
 int box_disk_start(noh_box *box, bool threads)
 {
 	struct box_disk *d = &box->disk;
@@ -413,6 +420,8 @@ int box_disk_start(noh_box *box, bool threads)
 		(void)db_types(d->db, check_version, &box->sched);
 		count_types(box, !d->tail);
 		d->keeper.first_to = d->tail ? d->last_frame : 0;
+		/* Before the first message can come. */
+		d->types_known = box_find_quarantined_types(box, d->tail, UNWELL_AT_START);
 	}
 	for (; threads && d->thread_count < 3; d->thread_count++) {
 		int err = pthread_create(&d->threads[d->thread_count], NULL, mains[d->thread_count], box);

@@ -8,7 +8,7 @@
 
 /* ── is it one? ── */
 
-static int check_part(struct sched *s, const noh_part *part, bool keyed, struct address *a, struct type **type)
+static int check_part(struct sched *s, const noh_part *part, struct address *a, struct type **type)
 {
 	struct type *t;
 	int rc;
@@ -25,15 +25,13 @@ static int check_part(struct sched *s, const noh_part *part, bool keyed, struct 
 	if (t->refused)
 		return error_set(t->refused, "type %s is refused: its stored actors are of a version that no "
 				 "migration leads from; see the log of the start, or run noh check", t->name);
-	if (keyed && !t->durable)
-		return error_set(NOH_EINVAL, "a step's idempotency key is kept with its first actor: that needs a "
-				 "durable type, and %s is not", t->name);
 	return api_check_message(s, t, part->kind, part->body, part->len);
 }
 
 /* Everything that can be refused before anything happens; *bytes: of addresses and bodies, padded. */
 static int check_parts(struct sched *s, const noh_part *parts, size_t count, bool keyed, size_t *bytes)
 {
+	bool kept = !keyed;
 	size_t big = 0;
 
 	if (count < 1 || count > NOH_STEP_PARTS || !parts)
@@ -42,7 +40,7 @@ static int check_parts(struct sched *s, const noh_part *parts, size_t count, boo
 	for (size_t i = 0; i < count; i++) {
 		struct address a;
 		struct type *t = NULL;
-		int rc = check_part(s, &parts[i], keyed && i == 0, &a, &t);
+		int rc = check_part(s, &parts[i], &a, &t);
 
 		if (rc != NOH_OK)
 			return rc;
@@ -51,8 +49,10 @@ static int check_parts(struct sched *s, const noh_part *parts, size_t count, boo
 		if (big > NOH_STEP_BYTES)
 			return error_set(NOH_ETOOBIG, "a step whose bodies and states take more than %u bytes (at %s, "
 					 "part %zu of %zu)", NOH_STEP_BYTES, parts[i].address, i + 1, count);
+		kept |= t->durable;
 	}
-	return NOH_OK;
+	return kept ? NOH_OK : error_set(NOH_EINVAL, "a step's idempotency key is kept with one of its actors: one of them "
+					 "has to be of a durable type");
 }
 
 /* ── a copy of it ── */
@@ -77,12 +77,13 @@ static void fill_part(struct sched *s, struct step_part *to, const noh_part *fro
 	*at += record_pad(from->len);
 }
 
+/* In the order of names: who names them in another order means the same. */
 static uint64_t print_of(const struct step *s)
 {
 	uint64_t h = XXH3_64bits_withSeed(&s->count, sizeof s->count, 0x73746570);
 
 	for (uint32_t i = 0; i < s->count; i++) {
-		const struct step_part *p = &s->parts[i];
+		const struct step_part *p = &s->parts[s->answered[i]];
 
 		h = XXH3_64bits_withSeed(p->address, p->address_len, h);
 		h = XXH3_64bits_withSeed(&p->msg.kind, sizeof p->msg.kind, h);
@@ -99,15 +100,22 @@ static int before(const struct step_part *a, const struct step_part *b)
 	return strcmp(a->address, b->address);
 }
 
-/* A heap: parts come from outside, and qsort may allocate. */
-static void sift(const struct step *s, uint32_t at, uint32_t end)
+static int before_by_name(const struct step_part *a, const struct step_part *b)
 {
-	uint32_t *order = s->order, child, it = order[at];
+	return strcmp(a->address, b->address);
+}
+
+typedef int before_fn(const struct step_part *a, const struct step_part *b);
+
+/* A heap: parts come from outside, and qsort may allocate. */
+static void sift(const struct step *s, uint32_t *order, before_fn *is_before, uint32_t at, uint32_t end)
+{
+	uint32_t child, it = order[at];
 
 	while ((child = 2 * at + 1) < end) {
-		if (child + 1 < end && before(&s->parts[order[child]], &s->parts[order[child + 1]]) < 0)
+		if (child + 1 < end && is_before(&s->parts[order[child]], &s->parts[order[child + 1]]) < 0)
 			child++;
-		if (before(&s->parts[it], &s->parts[order[child]]) >= 0)
+		if (is_before(&s->parts[it], &s->parts[order[child]]) >= 0)
 			break;
 		order[at] = order[child];
 		at = child;
@@ -115,19 +123,37 @@ static void sift(const struct step *s, uint32_t at, uint32_t end)
 	order[at] = it;
 }
 
+static void sort(const struct step *s, uint32_t *order, before_fn *is_before)
+{
+	for (uint32_t i = s->count / 2; i-- > 0; )
+		sift(s, order, is_before, i, s->count);
+	for (uint32_t end = s->count; end-- > 1; ) {
+		uint32_t last = order[0];
+
+		order[0] = order[end];
+		order[end] = last;
+		sift(s, order, is_before, 0, end);
+	}
+}
+
+/* Kept with the lowest name that keeps anything: the same one in whatever order they are named. */
+static void set_key(struct step *s, uint8_t *at, const noh_call_options *o)
+{
+	uint32_t i = 0;
+
+	memcpy(at, o->key, o->key_len);
+	s->key = at;
+	s->key_len = o->key_len;
+	sort(s, s->answered, before_by_name);
+	while (!s->parts[s->answered[i]].type->durable)
+		i++;                             /* check_parts has seen one */
+	s->keeper = s->answered[i];
+	s->print = print_of(s);
+}
+
 static int put_in_order(struct step *s)
 {
-	for (uint32_t i = 0; i < s->count; i++)
-		s->order[i] = i;
-	for (uint32_t i = s->count / 2; i-- > 0; )
-		sift(s, i, s->count);
-	for (uint32_t end = s->count; end-- > 1; ) {
-		uint32_t last = s->order[0];
-
-		s->order[0] = s->order[end];
-		s->order[end] = last;
-		sift(s, 0, end);
-	}
+	sort(s, s->order, before);
 	for (uint32_t i = 1; i < s->count; i++)
 		if (before(step_part_at(s, i - 1), step_part_at(s, i)) == 0)
 			return error_set(NOH_EINVAL, "%s is in one step twice", step_part_at(s, i)->address);
@@ -143,7 +169,7 @@ static int make(struct sched *s, const noh_part *parts, size_t count, const noh_
 
 	if (rc != NOH_OK)
 		return rc;
-	bytes += sizeof *x + count * (sizeof x->parts[0] + sizeof *x->order + sizeof *x->answers) + record_pad(key) + 8;
+	bytes += sizeof *x + count * (sizeof x->parts[0] + 2 * sizeof *x->order + sizeof *x->answers) + record_pad(key);
 	x = mem_zalloc(bytes);
 	if (!x)
 		return error_set(NOH_ENOMEM, "no memory for a step of %zu bytes", bytes);
@@ -154,16 +180,14 @@ static int make(struct sched *s, const noh_part *parts, size_t count, const noh_
 	store_relaxed(&x->refs, 2);
 	x->answers = (noh_part_answer *)(void *)(x->parts + count);
 	x->order = (uint32_t *)(void *)(x->answers + count);
-	at = (uint8_t *)x + ((sizeof *x + count * (sizeof x->parts[0] + sizeof *x->answers + sizeof *x->order) + 7) &
-			     ~(size_t)7);
-	for (size_t i = 0; i < count; i++)
+	x->answered = x->order + count;
+	at = (uint8_t *)(x->answered + count);   /* twice as many: it is aligned to 8 */
+	for (uint32_t i = 0; i < x->count; i++) {
 		fill_part(s, &x->parts[i], &parts[i], &at);
-	if (key) {
-		memcpy(at, o->key, key);
-		x->key = at;
-		x->key_len = key;
-		x->print = print_of(x);
+		x->order[i] = x->answered[i] = i;
 	}
+	if (key)
+		set_key(x, at, o);
 	rc = put_in_order(x);
 	if (rc != NOH_OK)
 		mem_free(x, bytes);

@@ -1,7 +1,8 @@
 /* box/stop_tree.c - trees stop from their leaves, the last spawned first, one after the other.
  *
  * A chain: each deactivation's answer starts the next. Who does not stop in its time is stopped by force; who does not even
- * then (it hangs in a turn) is left behind after the same time once more.
+ * then (it hangs in a turn) is left behind after the same time once more. A parent that is in storage, or on its way out of
+ * it, holds its children together all the same: they are stopped, and before whoever is above it.
  */
 #include "box/tree.h"
 #include "core/plant.h"
@@ -26,27 +27,6 @@ static const char *address_of(const struct stopper *st, uint32_t i)
 	return (const char *)&st->from[st->count] + st->from[i];
 }
 
-static void stop_next(struct stopper *st);
-
-static void stopped(void *user, int status, const void *answer, size_t len)
-{
-	struct stopper *st = user;
-
-	(void)answer;
-	(void)len;
-	if (status == NOH_ESTOPPED) {
-		st->at = st->count;              /* the box ends: so do all */
-	} else if (status == NOH_ETIMEOUT && !st->by_force) {
-		st->by_force = true;
-	} else {
-		if (status == NOH_ETIMEOUT && !st->left)
-			st->left = st->at + 1;
-		st->by_force = false;
-		st->at++;
-	}
-	stop_next(st);
-}
-
 /* Who is not in memory has stopped. */
 static struct cell *find(struct port *p, const char *address, struct type **t, uint32_t *gen)
 {
@@ -63,12 +43,12 @@ static struct cell *find(struct port *p, const char *address, struct type **t, u
 	return c;
 }
 
-static void stop_next(struct stopper *st)
-{
-	struct sched *s = &st->box->sched;
-	struct port *p = sched_port(s);
+static void stopped(void *user, int status, const void *answer, size_t len);
 
-	for (; st->at < st->count; st->at++) {
+/* True: nobody is left. Else st is the answer's from here on. */
+static bool stop_next(struct stopper *st, struct port *p)
+{
+	for (; st->at < st->count; st->at++, st->by_force = false) {
 		struct type *t = NULL;
 		uint32_t gen = 0;
 		struct cell *c = find(p, address_of(st, st->at), &t, &gen);
@@ -82,17 +62,45 @@ static void stop_next(struct stopper *st)
 		}
 		n->token = token;
 		n->status = st->by_force;
-		pending_deadline(p, token, clock_due(s, t->sup.stop_ms));
-		sched_sys(p, c, gen, n);         /* from here on st is the answer's */
-		sched_port_done(p);
-		return;
+		pending_deadline(p, token, clock_due(p->sched, t->sup.stop_ms));
+		sched_sys(p, c, gen, n);
+		return false;
 	}
-	sched_port_done(p);
+	return true;
+}
+
+/* Without a port: whoever is told may want one, and there are not many. */
+static void finish(struct stopper *st)
+{
 	if (st->done && st->left)
 		st->done(st->user, NOH_ETIMEOUT, address_of(st, st->left - 1), strlen(address_of(st, st->left - 1)));
 	else if (st->done)
 		st->done(st->user, NOH_OK, NULL, 0);
 	mem_free(st, st->bytes);
+}
+
+static void stopped(void *user, int status, const void *answer, size_t len)
+{
+	struct stopper *st = user;
+	struct port *p = sched_port(&st->box->sched);
+	bool all;
+
+	(void)answer;
+	(void)len;
+	if (status == NOH_ESTOPPED) {
+		st->at = st->count;              /* the box ends: so do all */
+	} else if (status == NOH_ETIMEOUT && !st->by_force) {
+		st->by_force = true;
+	} else {
+		if (status == NOH_ETIMEOUT && !st->left)
+			st->left = st->at + 1;
+		st->by_force = false;
+		st->at++;
+	}
+	all = stop_next(st, p);
+	sched_port_done(p);
+	if (all)
+		finish(st);
 }
 
 /* The tree's addresses, in the order they stop. */
@@ -121,41 +129,38 @@ static struct stopper *make(noh_box *box, const struct tree *t, noh_done_fn *don
 }
 
 /* root NULL: all trees. */
-static int begin(noh_box *box, const char *root, noh_done_fn *done, void *user)
+static int begin(noh_box *box, struct port *p, const char *root, noh_done_fn *done, void *user, struct stopper **st)
 {
-	struct stopper *st;
 	struct tree t;
-	int rc = tree_make(box, root, &t);
+	int rc = tree_make(box, p, root, true, &t);
 
 	if (rc != NOH_OK)
 		return rc;
-	st = make(box, &t, done, user);
+	*st = make(box, &t, done, user);
 	tree_free(&t);
-	if (!st)
-		return error_set(NOH_ENOMEM, "no memory to stop a tree");
-	stop_next(st);
-	return NOH_OK;
+	return *st ? NOH_OK : error_set(NOH_ENOMEM, "no memory to stop a tree");
 }
 
 /* An actor that is in no tree is one by itself. */
-static int begin_alone(noh_box *box, const char *address, noh_done_fn *done, void *user)
+static int begin_alone(noh_box *box, const char *address, noh_done_fn *done, void *user, struct stopper **st)
 {
 	size_t len = strlen(address) + 1, bytes = sizeof(struct stopper) + sizeof(uint32_t) + len;
-	struct stopper *st = mem_zalloc(bytes);
 
-	if (!st)
+	*st = mem_zalloc(bytes);
+	if (!*st)
 		return error_set(NOH_ENOMEM, "no memory to stop %s", address);
-	*st = (struct stopper){ .box = box, .done = done, .user = user, .count = 1, .bytes = bytes };
-	memcpy(&st->from[1], address, len);
-	stop_next(st);
+	**st = (struct stopper){ .box = box, .done = done, .user = user, .count = 1, .bytes = bytes };
+	memcpy(&(*st)->from[1], address, len);
 	return NOH_OK;
 }
 
 int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *user)
 {
 	char address[ADDRESS_MAX + 1];
+	struct stopper *st;
 	struct type *t;
 	struct port *p;
+	bool all;
 	int rc = api_running(box);
 
 	if (rc == NOH_OK)
@@ -165,10 +170,13 @@ int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *
 	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
-	rc = begin(box, address, done, user);
+	rc = begin(box, p, address, done, user, &st);
 	if (rc == NOH_ENOACTOR)
-		rc = begin_alone(box, address, done, user);
+		rc = begin_alone(box, address, done, user, &st);
+	all = rc == NOH_OK && stop_next(st, p);
 	sched_port_done(p);
+	if (all)
+		finish(st);
 	return rc;
 }
 
@@ -242,7 +250,10 @@ int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms)
 void box_stop_trees(noh_box *box, uint64_t until_ns, bool (*go_on)(void *arg), void *arg)
 {
 	char left[ADDRESS_MAX + 1];
+	struct stopper *st;
 	struct waiting *w;
+	struct port *p;
+	bool all, begun;
 
 	if (!load_relaxed(&box->sched.vitals_used))
 		return;
@@ -250,7 +261,13 @@ void box_stop_trees(noh_box *box, uint64_t until_ns, bool (*go_on)(void *arg), v
 	if (!w)
 		return;
 	store_relaxed(&w->users, 2);
-	if (begin(box, NULL, all_stopped, w) == NOH_OK)
+	p = sched_port(&box->sched);
+	begun = begin(box, p, NULL, all_stopped, w, &st) == NOH_OK;
+	all = begun && stop_next(st, p);
+	sched_port_done(p);
+	if (all)
+		finish(st);
+	if (begun)
 		(void)wait_for(box, w, until_ns, go_on, arg, left);
 	else
 		mem_free(w, sizeof *w);

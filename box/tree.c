@@ -53,22 +53,16 @@ static struct tree_node *copy(struct sched *s, const struct vitals *v)
 	return n;
 }
 
-struct taking { struct tree *t; struct sched *s; };
-
-static void take(void *arg, const struct vitals *v)
+/* NULL is one there was no memory for. */
+static bool append(struct tree *t, struct tree_node *n)
 {
-	struct taking *k = arg;
-	struct tree *t = k->t;
-
-	if ((!v->cell && v->of.health < NOH_DEGRADED) || (v->of.parent_len == 0 && v->of.children == 0))
-		return;
-	if (t->count == t->room) {
+	if (n && t->count == t->room) {
 		uint32_t room = t->room ? t->room * 2 : 64;
 		struct tree_node **nodes = mem_alloc(room * sizeof *nodes);
 
 		if (!nodes) {
-			t->failed = true;
-			return;
+			mem_free(n, n->bytes);
+			return false;
 		}
 		if (t->count)
 			memcpy(nodes, t->nodes, t->count * sizeof *nodes);
@@ -76,9 +70,99 @@ static void take(void *arg, const struct vitals *v)
 		t->nodes = nodes;
 		t->room = room;
 	}
-	t->nodes[t->count] = copy(k->s, v);
-	t->failed |= !t->nodes[t->count];
-	t->count += t->nodes[t->count] != NULL;
+	if (n)
+		t->nodes[t->count++] = n;
+	return n != NULL;
+}
+
+struct taking { struct tree *t; struct sched *s; };
+
+static void take(void *arg, const struct vitals *v)
+{
+	struct taking *k = arg;
+
+	if ((!v->cell && v->of.health < NOH_DEGRADED) || (v->of.parent_len == 0 && v->of.children == 0))
+		return;
+	if (!append(k->t, copy(k->s, v)))
+		k->t->failed = true;
+}
+
+/* ── those in between ── */
+
+/* Where each node stands, by its address: index + 1; 0: free. */
+struct places { uint32_t *slots, room; uint64_t seed; };
+
+static uint32_t *place_of(const struct places *p, const struct tree *t, const char *address)
+{
+	uint64_t at = address_hash_text(address, strlen(address), p->seed);
+
+	while (p->slots[at & (p->room - 1)] && strcmp(t->nodes[p->slots[at & (p->room - 1)] - 1]->address, address) != 0)
+		at++;
+	return &p->slots[at & (p->room - 1)];
+}
+
+/* For one more: at most half of them are used. */
+static bool places_room(struct places *p, const struct tree *t)
+{
+	uint32_t room = p->room ? p->room : 128;
+
+	while (room / 2 <= t->count)
+		room *= 2;
+	if (room == p->room)
+		return true;
+	mem_free(p->slots, p->room * sizeof *p->slots);
+	p->room = room;
+	p->slots = mem_zalloc(room * sizeof *p->slots);
+	for (uint32_t i = 0; p->slots && i < t->count; i++)
+		*place_of(p, t, t->nodes[i]->address) = i + 1;
+	return p->slots != NULL;
+}
+
+/* Of a type that is not registered any more, or cannot be read: then nobody is above it. */
+static struct tree_node *copy_absent(noh_box *box, struct port *p, const char *address)
+{
+	size_t len = strlen(address), bytes;
+	struct tree_node *n;
+	noh_vitals vitals;
+	uint64_t due;
+	char *at;
+
+	(void)api_vitals_at(box, p, address, &vitals, &due);
+	bytes = sizeof *n + len + strlen(vitals.parent) + 3;
+	n = mem_zalloc(bytes);
+	if (!n)
+		return NULL;
+	at = n->text;
+	n->of.order = vitals.order;
+	n->bytes = (uint32_t)bytes;
+	n->address = put_text(&at, address, len);
+	n->parent = put_text(&at, vitals.parent, strlen(vitals.parent));
+	n->reason = n->error = put_text(&at, "", 0);
+	return n;
+}
+
+/* Whoever is in memory knows its parent, which may not be; and that one's parent may be again. So up to the top: each is
+ * looked up once. */
+static bool add_absent(noh_box *box, struct port *port, struct tree *t)
+{
+	struct places p = { .seed = box->sched.seed };
+	bool ok = true;
+
+	for (uint32_t i = 0; ok && i < t->count; i++) {
+		const char *parent = t->nodes[i]->parent;
+		uint32_t *place;
+
+		if (!*parent)
+			continue;
+		ok = places_room(&p, t);
+		place = ok ? place_of(&p, t, parent) : NULL;
+		if (place && !*place) {
+			ok = append(t, copy_absent(box, port, parent));
+			*place = ok ? t->count : 0;
+		}
+	}
+	mem_free(p.slots, p.room * sizeof *p.slots);
+	return ok;
 }
 
 /* ── sorting out ── */
@@ -208,7 +292,7 @@ void tree_free(struct tree *t)
 	mem_free(t->walk, (t->count + 1) * sizeof *t->walk);
 }
 
-int tree_make(noh_box *box, const char *root, struct tree *t)
+int tree_make(noh_box *box, struct port *p, const char *root, bool whole, struct tree *t)
 {
 	struct taking k = { t, &box->sched };
 	uint32_t from = UINT32_MAX;
@@ -216,6 +300,8 @@ int tree_make(noh_box *box, const char *root, struct tree *t)
 
 	*t = (struct tree){ .count = 0 };
 	vitals_each(&box->sched, take, &k);
+	if (whole && !t->failed)
+		t->failed = !add_absent(box, p, t);
 	if (t->count)
 		qsort(t->nodes, t->count, sizeof *t->nodes, by_address);
 	t->walk = t->failed ? NULL : mem_alloc((t->count + 1) * sizeof *t->walk);
@@ -263,7 +349,7 @@ int noh_tree(noh_box *box, const char *root, noh_tree_fn *each, void *user)
 	p = api_look_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
-	rc = tree_make(box, root ? address : NULL, &t);
+	rc = tree_make(box, p, root ? address : NULL, false, &t);
 	sched_port_done(p);
 	if (rc != NOH_OK)
 		return rc;

@@ -29,8 +29,9 @@ struct tree {
 	bool               failed;         /* no memory                                            */
 };
 
-/* From root on (an address as "type:id"; NULL: from all roots). NOH_OK, NOH_ENOMEM, NOH_ENOACTOR. */
-int  tree_make(noh_box *box, const char *root, struct tree *t);
+/* From root on (an address as "type:id"; NULL: from all roots). whole: with those above somebody who is in memory, and not
+ * there themselves: what is below them is found, too. Reads storage. NOH_OK, NOH_ENOMEM, NOH_ENOACTOR. */
+int  tree_make(noh_box *box, struct port *p, const char *root, bool whole, struct tree *t);
 void tree_free(struct tree *t);
 void tree_show(const struct tree_node *n, noh_vitals *out);
 

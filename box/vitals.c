@@ -1,6 +1,7 @@
 /* box/vitals.c - noh.h, section 4: how an actor is, who is not well, and letting them begin anew. */
 #include "box/tree.h"
 #include "core/names.h"
+#include "persist/tail.h"
 #include "sched/durable.h"
 #include "sched/notice.h"
 #include "sched/vitals.h"
@@ -34,13 +35,12 @@ static void from_storage(noh_box *box, struct type *t, const char *address, uint
 	mem_free(stored.image, stored.len);
 }
 
-int api_vitals(noh_box *box, const char *text, noh_vitals *out, uint64_t *due)
+int api_vitals_at(noh_box *box, struct port *p, const char *text, noh_vitals *out, uint64_t *due)
 {
 	struct sched *s = &box->sched;
 	char address[ADDRESS_MAX + 1];
 	struct address a;
 	struct type *t;
-	struct port *p;
 	struct cell *c;
 	uint64_t hash;
 	uint32_t gen;
@@ -52,9 +52,6 @@ int api_vitals(noh_box *box, const char *text, noh_vitals *out, uint64_t *due)
 	*due = 0;
 	if (rc != NOH_OK)
 		return rc;
-	p = api_look_port(box);
-	if (!p)
-		return NOH_ESTOPPED;
 	(void)address_parse(&a, address, strlen(address));
 	hash = address_hash(&a, s->seed);
 	known = vitals_get(s, address, strlen(address), hash, out);
@@ -68,13 +65,27 @@ int api_vitals(noh_box *box, const char *text, noh_vitals *out, uint64_t *due)
 			*due = load_acquire(body_due(c->body));
 	}
 	epoch_leave(&p->epoch);
-	sched_port_done(p);
 	if (!known && life != NOH_ACTIVE)
 		from_storage(box, t, address, hash, out, due);
 	out->life = life;
 	if (out->health == NOH_HEALTHY && load_relaxed(&t->quarantined))
 		out->health = NOH_QUARANTINED;
 	return NOH_OK;
+}
+
+int api_vitals(noh_box *box, const char *address, noh_vitals *out, uint64_t *due)
+{
+	struct port *p = api_look_port(box);
+	int rc;
+
+	if (!p) {
+		memset(out, 0, sizeof *out);
+		*due = 0;
+		return NOH_ESTOPPED;
+	}
+	rc = api_vitals_at(box, p, address, out, due);
+	sched_port_done(p);
+	return rc;
 }
 
 int noh_get_vitals(noh_box *box, const char *address, noh_vitals *out)
@@ -163,9 +174,24 @@ int noh_quarantine_list(noh_box *box, const char *type, uint32_t timeout_ms, noh
 	return rc;
 }
 
+/* ── types that are quarantined as a whole ── */
+
+struct finding { noh_box *box; uint32_t left; bool cut; };
+
+/* noh_resume may come at any time: it marks the type, then clears the word. If that was before our change of the word we see
+ * the mark, and take back what is ours; else it was cleared after. A worker's own verdict is another value, and stays. */
+static void set_quarantined(struct type *t)
+{
+	uint32_t none = 0, found = QUARANTINED_FOUND;
+
+	if (cas_acq_rel(&t->quarantined, &none, QUARANTINED_FOUND) && load_relaxed(&t->resumed))
+		(void)cas_acq_rel(&t->quarantined, &found, 0);
+}
+
 static int find_type(void *arg, uint64_t due_ms, const char *address, size_t len)
 {
-	noh_box *box = arg;
+	struct finding *f = arg;
+	noh_box *box = f->box;
 	const char *colon = memchr(address, ':', len);
 	struct type *t = colon ? sched_find_type(&box->sched, address, (size_t)(colon - address)) : NULL;
 	struct part_vitals of;
@@ -173,7 +199,12 @@ static int find_type(void *arg, uint64_t due_ms, const char *address, size_t len
 	struct part p;
 
 	(void)due_ms;
-	if (!t || store_load(box->disk.store, address, len, address_hash_text(address, len, box->sched.seed), &stored) != NOH_OK)
+	f->cut = f->left == 0;
+	if (f->cut)
+		return 1;
+	f->left--;
+	if (!t || load_relaxed(&t->quarantined) ||
+	    store_load(box->disk.store, address, len, address_hash_text(address, len, box->sched.seed), &stored) != NOH_OK)
 		return 0;
 	const uint8_t *at = stored.image, *end = at + stored.len;
 
@@ -181,15 +212,18 @@ static int find_type(void *arg, uint64_t due_ms, const char *address, size_t len
 		if (p.kind == PART_VITALS && part_data_fits(PART_VITALS, p.data, p.len)) {
 			memcpy(&of, p.data, sizeof of);
 			if (of.flags & VITALS_WHOLE_TYPE)
-				store_release(&t->quarantined, 1);
+				set_quarantined(t);
 		}
 	mem_free(stored.image, stored.len);
 	return 0;
 }
 
-void box_find_quarantined_types(noh_box *box)
+bool box_find_quarantined_types(noh_box *box, const struct tail *tail, uint32_t most)
 {
-	(void)db_unwell(box->disk.db, find_type, box);
+	struct finding f = { .box = box, .left = most };
+	bool all = !tail || (tail_jailers(tail, find_type, &f) && !f.cut);
+
+	return db_unwell(box->disk.db, find_type, &f) == NOH_OK && !f.cut && all;
 }
 
 /* ── a new beginning ── */
@@ -214,9 +248,12 @@ static int resume_one(noh_box *box, const char *address, uint64_t until)
 static int resume_type(noh_box *box, struct type *t, uint32_t timeout_ms, uint64_t until)
 {
 	struct unwell u = { .box = box, .type = t->name, .type_len = t->name_len };
-	bool any = swap_acq_rel(&t->quarantined, 0) != 0;
-	int rc = find_unwell(&u, timeout_ms);
+	bool any;
+	int rc;
 
+	store_relaxed(&t->resumed, 1);           /* before the word: set_quarantined */
+	any = swap_acq_rel(&t->quarantined, 0) != 0;
+	rc = find_unwell(&u, timeout_ms);
 	if (any)
 		notice_of(&box->sched, t->name, NOTICE_RESUMED,
 			  &(noh_emit_options){ .from = noh_health_name(NOH_QUARANTINED), .to = noh_health_name(NOH_HEALTHY) });

@@ -518,8 +518,10 @@ NOH_API int noh_call_then_with(noh_box *box, const char *address, uint32_t kind,
  * Parts are run in the order given; an address may be in it once (NOH_EINVAL). At most NOH_STEP_PARTS of
  * them (NOH_EINVAL); bodies and states together, what it records, and its answers are at most
  * NOH_STEP_BYTES each (NOH_ETOOBIG). Inside such a turn noh_defer gives { 0 }: the answer cannot be put off.
- * key (of options) makes the whole step once-only: kept with the first part's actor, whose type has to be
- * durable; the same key with other parts is NOH_EIDEM. A refusal is kept as well, a failure is not.
+ * key (of options) makes the whole step once-only, in whatever order its parts are named: the answers are in the
+ * order of the call at hand. It is kept with the actor of the lowest address (byte by byte) among those whose types
+ * are durable, and there has to be one (NOH_EINVAL); the same key with other parts, if that actor is among them, is
+ * NOH_EIDEM. A refusal is kept as well, a failure is not.
  *
  * Order: what this thread sent to one of the actors before is handled before. What it sends while done has
  * not been called may be handled before or after. Actors that are idle are taken at once; a busy one gets to
@@ -788,7 +790,7 @@ NOH_API int noh_tree(noh_box *box, const char *root, noh_tree_fn *each, void *us
 
 /* Stop an actor and all below it: children first, the last spawned first of all, one after the other. Each has its type's
  * stop_ms to finish what waits (5000 without supervision), then it is stopped by force (as noh_deactivate does). Whoever
- * is not active is passed over; who hangs in a turn is left behind after stop_ms once more. NOH_OK: nobody runs any more.
+ * is not active is passed over, the root as well; those below it are not. Who hangs in a turn is left behind after stop_ms once more. NOH_OK: nobody runs any more.
  * NOH_ETIMEOUT: somebody was left behind, and noh_why names it; or it took longer than timeout_ms, and goes on by itself.
  * Blocks at most timeout_ms. noh_stop does this first with every tree there is. */
 NOH_API int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms);

@@ -75,7 +75,10 @@ enum {
 
 	NOH_COUNTER_SATURATE = 1024    /* ADD: stop at the bound instead of refusing                  */
 };
-#define NOH_COUNTER_TIME_MAX (INT64_MAX / 2)     /* of time, IN and AT; -NOH_COUNTER_TIME_MAX the least */
+/* The greatest time of AT: the end of the year 9999, the last that a date of four digits can say. Of IN: half of that, so
+ * that its instant can be said, too. The least of both: -NOH_COUNTER_TIME_MAX. */
+#define NOH_COUNTER_TIME_MAX INT64_C(253402300799999)
+#define NOH_COUNTER_IN_MAX   (NOH_COUNTER_TIME_MAX / 2)
 
 /* GET, DELETE: the value (before it was deleted), or NOH_COUNTER_NONE.
  * SET: the value before, if there was one; IF_NONE and IF_THERE may give NOH_COUNTER_UNCHANGED. */
@@ -168,7 +171,7 @@ enum {
 #define NOH_INVENTORY_KEPT_MS  (INT64_C(24) * 3600 * 1000)
 #define NOH_INVENTORY_KEPT     100000
 #define NOH_INVENTORY_HOLDS_MAX 1000000
-#define NOH_INVENTORY_TTL_MAX  (INT64_C(1) << 54)        /* half a million years */
+#define NOH_INVENTORY_TTL_MAX  (INT64_C(365) * 24 * 3600 * 1000)
 #define NOH_INVENTORY_PAGE_MAX 1000
 
 typedef struct noh_inventory_reserve {

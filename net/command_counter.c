@@ -118,15 +118,15 @@ void cmd_decrby(struct call *c)
 }
 
 /* ── times as options: EX, PX, EXAT, PXAT ─────────────────────────────────────────────────────── */
-bool read_time(struct call *c, const struct arg *a, bool seconds, int64_t least, int64_t *time)
+bool read_time(struct call *c, const struct arg *a, bool seconds, uint32_t how, int64_t least, int64_t *time)
 {
-	int64_t n;
+	int64_t n, most = how == NOH_COUNTER_IN ? NOH_COUNTER_IN_MAX : NOH_COUNTER_TIME_MAX;
 
 	if (!arg_int(a, &n)) {
 		out_not_int(call_out(c));
 		return false;
 	}
-	if (n < least || __builtin_mul_overflow(n, seconds ? 1000 : 1, &n) || n > NOH_COUNTER_TIME_MAX ||
+	if (n < least || __builtin_mul_overflow(n, seconds ? 1000 : 1, &n) || n > most ||
 	    n < -NOH_COUNTER_TIME_MAX) {
 		out_error(call_out(c), "invalid expire time in '%s' command", c->command->name);
 		return false;
@@ -152,7 +152,7 @@ static int time_option(struct call *c, uint32_t *at, uint32_t *flags, int64_t *t
 			return -1;
 		}
 		*flags |= words[i].flag;
-		return read_time(c, &c->argv[++*at], words[i].seconds, 1, time) ? 1 : -1;
+		return read_time(c, &c->argv[++*at], words[i].seconds, words[i].flag, 1, time) ? 1 : -1;
 	}
 	return 0;
 }
@@ -338,7 +338,7 @@ static void set_for_a_while(struct call *c, bool seconds)
 	noh_counter_set body = { .flags = NOH_COUNTER_IN };
 	struct arg key;
 
-	if (call_trailing_idem(c, 4, &key) && read_time(c, &c->argv[2], seconds, 1, &body.time) &&
+	if (call_trailing_idem(c, 4, &key) && read_time(c, &c->argv[2], seconds, NOH_COUNTER_IN, 1, &body.time) &&
 	    read_value(c, &c->argv[3], &body.value))
 		set(c, &body, &key, SET_OK);
 }

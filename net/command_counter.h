@@ -14,7 +14,7 @@ bool call_last_idem(struct call *c, uint32_t *argc, struct arg *key);
 bool step_too_big(struct call *c, uint32_t n);                 /* true: the error is written */
 
 /* A time, at least `least`, into milliseconds. */
-bool read_time(struct call *c, const struct arg *a, bool seconds, int64_t least, int64_t *time);
+bool read_time(struct call *c, const struct arg *a, bool seconds, uint32_t how, int64_t least, int64_t *time);
 
 /* [CURSOR c] [LIMIT n] from argv[at] on: 0 and 0 if they are not there; n is 1 to `most`. */
 bool read_page(struct call *c, uint32_t at, uint64_t *cursor, uint64_t *limit, uint64_t most);

@@ -5,22 +5,26 @@
  */
 #include "net/command_counter.h"
 
+#include "core/mem.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 /* ── what stood in the way ────────────────────────────────────────────────────────────────────── */
 struct refusal {
-	uint32_t outcome;
-	uint32_t article;          /* of several, from 1; 0: there is one        */
-	int64_t  there;            /* available, or reserved                     */
+	uint32_t    outcome;
+	const char *article;       /* of several; NULL: there is one             */
+	int64_t     there;         /* available, or reserved                     */
 };
+
+enum { ARTICLE_SHOWN = 64 };       /* so much of its name, what cannot be printed as '?' */
 
 static void refuse(struct out *o, const struct refusal *r)
 {
-	char which[32] = "";
+	char which[ARTICLE_SHOWN + 16] = "";
 
 	if (r->article)
-		snprintf(which, sizeof which, "article %u: ", r->article);
+		snprintf(which, sizeof which, "article '%s': ", r->article);
 	switch (r->outcome) {
 	case NOH_INVENTORY_NO_SKU:
 		out_error(o, "-NOSKU %sthere is no such article; INV.RESTOCK or INV.SET makes it known", which);
@@ -57,14 +61,14 @@ static void refuse(struct out *o, const struct refusal *r)
 	}
 }
 
-static bool read_amount(struct call *c, const struct arg *a, int64_t least, int64_t *n)
+static bool read_amount(struct call *c, const struct arg *a, int64_t least, const char *article, int64_t *n)
 {
 	if (!arg_int(a, n)) {
 		out_not_int(call_out(c));
 		return false;
 	}
 	if (*n < least) {
-		refuse(call_out(c), &(struct refusal){ .outcome = NOH_INVENTORY_BAD_AMOUNT });
+		refuse(call_out(c), &(struct refusal){ .outcome = NOH_INVENTORY_BAD_AMOUNT, .article = article });
 		return false;
 	}
 	return true;
@@ -89,7 +93,7 @@ static void stock(struct call *c, uint32_t kind, int64_t least)
 	struct arg key;
 	int64_t n;
 
-	if (call_trailing_idem(c, 3, &key) && read_amount(c, &c->argv[2], least, &n))
+	if (call_trailing_idem(c, 3, &key) && read_amount(c, &c->argv[2], least, NULL, &n))
 		call_one(c, TYPE_INVENTORY, &c->argv[1], kind, &n, sizeof n, &key, format_stocked, (struct tag){ 0, 0 });
 }
 
@@ -192,7 +196,7 @@ void cmd_inv_reserve(struct call *c)
 		if (taken != 1)
 			return;
 	}
-	if (!read_amount(c, &c->argv[2], 1, &body.n))
+	if (!read_amount(c, &c->argv[2], 1, NULL, &body.n))
 		return;
 	bool plain = body.ttl_ms == 0;
 
@@ -203,15 +207,15 @@ void cmd_inv_reserve(struct call *c)
 /* All of them were reserved, or none: then the one that stood in the way says why. */
 static void format_reserved_all(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
+	const char (*names)[ARTICLE_SHOWN] = (void *)(uintptr_t)tag.a;
 	const noh_inventory_reserved *r;
 
-	(void)tag;
 	for (uint32_t i = 0; i < n; i++) {
 		r = parts[i].body;
 		if ((parts[i].status != NOH_OK && parts[i].status != NOH_REFUSED) || parts[i].len < sizeof *r ||
 		    r->outcome == NOH_INVENTORY_OK)
 			continue;
-		refuse(o, &(struct refusal){ r->outcome, i + 1, r->available });
+		refuse(o, &(struct refusal){ r->outcome, names[i], r->available });
 		return;
 	}
 	if (out_failed(o, parts, n, sizeof *r))
@@ -221,22 +225,21 @@ static void format_reserved_all(struct out *o, const struct reply_part *parts, u
 		out_reserved(o, parts[i].body);
 }
 
-/* The pairs from argv[at] on. False: the error is written. */
-static bool read_articles(struct call *c, uint32_t at, struct roster *roster, int64_t ttl_ms)
+/* The pairs from argv[at] on; names: of each of them, as it is shown. False: the error is written. */
+static bool read_articles(struct call *c, uint32_t at, struct roster *roster, int64_t ttl_ms, char (*names)[ARTICLE_SHOWN])
 {
 	uint32_t pairs = (c->argc - at) / 2;
 
 	for (uint32_t i = 0; i < pairs; i++) {
 		const struct arg *sku = &c->argv[at + 2 * i];
 		noh_inventory_reserve *body = &roster->bodies[i].reserve;
-		char text[64];
 
 		body->ttl_ms = ttl_ms;
-		if (!read_amount(c, sku + 1, 1, &body->n))
+		arg_show(sku, names[i], sizeof names[i]);
+		if (!read_amount(c, sku + 1, 1, names[i], &body->n))
 			return false;
 		if (roster_add(roster, sku) != i) {
-			arg_show(sku, text, sizeof text);
-			out_error(call_out(c), "article '%s' is named twice; add the amounts", text);
+			out_error(call_out(c), "article '%s' is named twice; add the amounts", names[i]);
 			return false;
 		}
 		roster->requests[i] = (struct request){ .op = REQUEST_CALL, .type = TYPE_INVENTORY, .id = sku->at,
@@ -246,10 +249,33 @@ static bool read_articles(struct call *c, uint32_t at, struct roster *roster, in
 	return true;
 }
 
+static void reserve_all(struct call *c, uint32_t at, uint32_t pairs, int64_t ttl_ms, const struct arg *key)
+{
+	size_t bytes = pairs * (size_t)ARTICLE_SHOWN;
+	struct roster roster;
+	char (*names)[ARTICLE_SHOWN];
+
+	if (!roster_open(c, &roster, pairs))
+		return;
+	names = mem_alloc(bytes);
+	if (names == NULL) {
+		out_status(call_out(c), NOH_ENOMEM);
+	} else if (read_articles(c, at, &roster, ttl_ms, names)) {
+		roster.requests[0].note = names;
+		roster.requests[0].note_len = (uint32_t)bytes;
+		if (key->len) {
+			roster.requests[0].key = key->at;
+			roster.requests[0].key_len = key->len;
+		}
+		call_step(c, roster.requests, pairs, format_reserved_all, (struct tag){ 0, 0 });
+	}
+	mem_free(names, bytes);
+	roster_close(&roster);
+}
+
 void cmd_inv_reserveall(struct call *c)
 {
 	struct arg key = { NULL, 0 };
-	struct roster roster;
 	int64_t ttl_ms = 0;
 	uint32_t at = 1;
 	int taken = 1;
@@ -264,16 +290,8 @@ void cmd_inv_reserveall(struct call *c)
 		out_arity_error(call_out(c), c->command);
 		return;
 	}
-	if (step_too_big(c, pairs) || !roster_open(c, &roster, pairs))
-		return;
-	if (read_articles(c, at, &roster, ttl_ms)) {
-		if (key.len) {
-			roster.requests[0].key = key.at;
-			roster.requests[0].key_len = key.len;
-		}
-		call_step(c, roster.requests, pairs, format_reserved_all, (struct tag){ 0, 0 });
-	}
-	roster_close(&roster);
+	if (!step_too_big(c, pairs))
+		reserve_all(c, at, pairs, ttl_ms, &key);
 }
 
 /* ── commit, release ──────────────────────────────────────────────────────────────────────────── */

@@ -153,7 +153,7 @@ static void expire(struct call *c, uint32_t how, bool seconds)
 		out_error(call_out(c), "GT and LT options at the same time are not compatible");
 		return;
 	}
-	if (read_time(c, &c->argv[2], seconds, INT64_MIN, &body.time))
+	if (read_time(c, &c->argv[2], seconds, how, INT64_MIN, &body.time))
 		call_one(c, TYPE_COUNTER, &c->argv[1], NOH_COUNTER_EXPIRE, &body, sizeof body, &key, format_expired,
 			 (struct tag){ 0, 0 });
 }

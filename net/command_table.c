@@ -208,7 +208,7 @@ static const struct command table[] = {
 	    "Give up a reservation. Repeated: the same answer. Errors: NOSKU, NOHOLD, COMMITTED, EXPIRED, FORGOTTEN."),
 	ROW("inv.reserve", cmd_inv_reserve, -3, NOH_USER, W | M | F | ID, INVENTORY, KEY_ONE,
 	    "sku n [TTL seconds] [IDEM idem]", "array: reservation, available", "O(log holds)",
-	    "Hold n of an article, for a while or until committed or released; never more than there is. Errors: NOSKU, "
+	    "Hold n of an article, for a while (at most a year) or until committed or released; never more than there is. Errors: NOSKU, "
 	    "OUTOFSTOCK, BADAMOUNT."),
 	ROW("inv.reserveall", cmd_inv_reserveall, -3, NOH_USER, W | M | ID | AL, INVENTORY, KEY_NONE,
 	    "[TTL seconds] [IDEM idem] sku n [sku n ...]", "array of [reservation, available]", "O(articles)",

@@ -19,7 +19,8 @@
 struct http_request {                    /* len 0: not given                                                   */
 	struct arg method, path, query;  /* path: percent-decoded, checked, begins with '/'; query: raw, behind '?' */
 	struct arg body;                 /* whole (chunks joined)                                              */
-	struct arg host, origin, authorization, content_type, accept, idempotency_key, traceparent, tracestate, last_event_id;
+	struct arg host, origin, authorization, content_type, accept, traceparent, tracestate, last_event_id;
+	struct arg idempotency_key;      /* at NULL: not given; an empty one is wrong                          */
 	bool local;                      /* through the Unix socket                                            */
 };
 typedef void http_fn(struct call *c, const struct http_request *q);

@@ -22,6 +22,12 @@ static uint8_t proto_of(const struct http_reader *r, const char *bytes)
 			 (r->http_1_0 ? HTTP_1_0 : 0));
 }
 
+/* at is NULL if there was none: an empty one is something else. */
+static struct arg optional_text(const struct http_reader *r, int field, const char *bytes)
+{
+	return r->seen >> field & 1 ? http_text(&r->field[field], bytes) : (struct arg){ NULL, 0 };
+}
+
 static struct http_request request_of(const struct conn *c, const char *bytes)
 {
 	const struct http_reader *r = &c->http.reader;
@@ -37,7 +43,7 @@ static struct http_request request_of(const struct conn *c, const char *bytes)
 		.content_type = http_text(&r->field[FIELD_CONTENT_TYPE], bytes),
 		.accept = http_text(&r->field[FIELD_ACCEPT], bytes),
 		.last_event_id = http_text(&r->field[FIELD_LAST_EVENT_ID], bytes),
-		.idempotency_key = http_text(&r->field[FIELD_IDEMPOTENCY_KEY], bytes),
+		.idempotency_key = optional_text(r, FIELD_IDEMPOTENCY_KEY, bytes),
 		.traceparent = http_text(&r->field[FIELD_TRACEPARENT], bytes),
 		.tracestate = http_text(&r->field[FIELD_TRACESTATE], bytes),
 		.local = c->flags & CONN_LOCAL,

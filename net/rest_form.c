@@ -209,7 +209,7 @@ bool rest_key(struct call *c, const struct http_request *q, struct arg *key)
 		if (memchr(key->at, '\\', key->len) || memchr(key->at, '"', key->len))
 			key->len = 0;
 	}
-	if (q->idempotency_key.len == 0 || (key->len >= 1 && key->len <= 255))
+	if (q->idempotency_key.at == NULL || (key->len >= 1 && key->len <= 255))
 		return true;
 	http_problem(call_out(c), 400, "bad_idempotency_key", "", "an Idempotency-Key has 1 to 255 bytes, without quotes or "
 		     "backslashes in it");

@@ -86,10 +86,10 @@ static int parse_text(struct datadir *d, const char *text, const char *path)
 }
 
 /* NOH_END: there is no such file. */
-static int read_text(struct datadir *d)
+static int read_text(struct datadir *d, const char *name)
 {
 	char path[PATH_MAX], text[512];
-	int rc = at_path(path, d->path, NAME);
+	int rc = at_path(path, d->path, name);
 
 	if (rc != NOH_OK)
 		return rc;
@@ -139,19 +139,36 @@ static bool is_empty_folder(const char *path)
 	return empty;
 }
 
+/* What a start makes once it has written UNFINISHED. */
+static bool is_of_a_start(const char *name)
+{
+	return !strcmp(name, "journal") || !strcmp(name, "image") || !strcmp(name, "image.new");
+}
+
 /* What may lie in a directory that was never finished, or that a file system begins with. */
-static bool may_be_there(const char *path, const char *name)
+static bool may_be_there(const char *path, const char *name, bool begun)
 {
 	char inner[PATH_MAX];
 
 	if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found") ||
 	    !strcmp(name, "lock") || !strcmp(name, UNFINISHED))
 		return true;
+	if (begun)
+		return is_of_a_start(name);
 	return !strcmp(name, "journal") && at_path(inner, path, name) == NOH_OK &&
 	       is_empty_folder(inner);
 }
 
-static int check_nothing_foreign(const char *path)
+static int no_name(const char *path, const char *found)
+{
+	if (is_of_a_start(found))
+		return error_set(NOH_EINVAL, "%s/" NAME " is missing, but %s is there: put " NAME " back, or restore a "
+				 "backup of the whole directory (noh restore)", path, found);
+	return error_set(NOH_EINVAL, "%s is not empty and not a data directory (it has %s, but no " NAME "); choose an "
+			 "empty or a new one", path, found);
+}
+
+static int check_nothing_foreign(const char *path, bool begun)
 {
 	DIR *dir = opendir(path);
 	int rc = NOH_OK;
@@ -159,11 +176,23 @@ static int check_nothing_foreign(const char *path)
 	if (!dir)
 		return refused("read the directory", path);
 	for (struct dirent *e; rc == NOH_OK && (e = readdir(dir)) != NULL; )
-		if (!may_be_there(path, e->d_name))
-			rc = error_set(NOH_EINVAL, "%s is not empty and not a data directory (it has "
-				       "%s, but no " NAME "); choose an empty or a new one", path, e->d_name);
+		if (!may_be_there(path, e->d_name, begun))
+			rc = no_name(path, e->d_name);
 	closedir(dir);
 	return rc;
+}
+
+/* Asked for by one who makes none. */
+static int not_a_data_directory(struct datadir *d)
+{
+	char path[PATH_MAX];
+
+	if (read_text(d, UNFINISHED) == NOH_OK)
+		return error_set(NOH_EINVAL, "%s is not a data directory yet: its first start was not completed and left "
+				 "no " NAME "; start it again", d->path);
+	if (at_path(path, d->path, "image") == NOH_OK && access(path, F_OK) == 0)
+		return no_name(d->path, "image");
+	return error_set(NOH_EINVAL, "%s is not a data directory: it has no " NAME, d->path);
 }
 
 static int check_writable(const char *path)
@@ -218,9 +247,9 @@ static int take_lock(struct datadir *d)
 
 /* ── a new one ── */
 
-static int sync_folder(const char *path)
+static int sync_path(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	int rc = fd < 0 || fsync(fd) ? refused("sync", path) : NOH_OK;
 
 	if (fd >= 0)
@@ -250,9 +279,10 @@ static int random_number(uint64_t *n)
 	return NOH_OK;
 }
 
+/* Its identity, under a name that says that nothing is in it yet. */
 static int write_new(struct datadir *d, uint64_t seed)
 {
-	char unfinished[PATH_MAX], path[PATH_MAX], journal[PATH_MAX], text[512];
+	char unfinished[PATH_MAX], journal[PATH_MAX], text[512];
 	int rc = random_number(&d->id);
 
 	d->format = DATADIR_FORMAT;
@@ -260,15 +290,42 @@ static int write_new(struct datadir *d, uint64_t seed)
 	if (rc == NOH_OK && seed == 0)
 		rc = random_number(&d->seed);
 	if (rc != NOH_OK || (rc = at_path(unfinished, d->path, UNFINISHED)) != NOH_OK ||
-	    (rc = at_path(path, d->path, NAME)) != NOH_OK ||
 	    (rc = at_path(journal, d->path, "journal")) != NOH_OK)
 		return rc;
 	if (mkdir(journal, 0700) && errno != EEXIST)
 		return refused("create", journal);
 	rc = write_synced(unfinished, text, (size_t)make_text(d, text, sizeof text));
+	return rc == NOH_OK ? sync_path(d->path) : rc;
+}
+
+/* What a start wrote before it was interrupted may be in a cache only. */
+static int take_up(struct datadir *d, uint64_t seed)
+{
+	char unfinished[PATH_MAX];
+	int rc = at_path(unfinished, d->path, UNFINISHED);
+
+	d->unfinished = true;
+	if (rc != NOH_OK || read_text(d, UNFINISHED) != NOH_OK)
+		return rc == NOH_OK ? write_new(d, seed) : rc;
+	rc = sync_path(unfinished);
+	return rc == NOH_OK ? sync_path(d->path) : rc;
+}
+
+int datadir_finish(struct datadir *d)
+{
+	char unfinished[PATH_MAX], path[PATH_MAX];
+	int rc = at_path(unfinished, d->path, UNFINISHED);
+
+	if (!d->unfinished)
+		return NOH_OK;
+	if (rc == NOH_OK)
+		rc = at_path(path, d->path, NAME);
 	if (rc == NOH_OK && rename(unfinished, path))
 		rc = refused("rename", unfinished);
-	return rc == NOH_OK ? sync_folder(d->path) : rc;
+	if (rc == NOH_OK)
+		rc = sync_path(d->path);
+	d->unfinished = rc != NOH_OK;
+	return rc;
 }
 
 /* The folder the new directory's name is in. */
@@ -289,12 +346,16 @@ static int make_folder(const char *path)
 	int rc;
 
 	parent_of(parent, path);
+	if (access(parent, F_OK) && errno == ENOENT)
+		return error_set(NOH_ESYSTEM, "create the directory %s: there is no %s; make that first, or choose another "
+				 "place", path, parent);
 	rc = check_file_system(parent);
 	if (rc != NOH_OK)
 		return rc;
 	if (mkdir(path, 0700))
-		return refused("create the directory", path);
-	return sync_folder(parent);
+		return error_set(errno == ENOSPC ? NOH_ENOSPC : NOH_ESYSTEM, "create the directory %s: %s; give this user "
+				 "the right to make it in %s, or choose another place", path, strerror(errno), parent);
+	return sync_path(parent);
 }
 
 /* ── open and close ── */
@@ -326,19 +387,19 @@ static int open_to_write(struct datadir *d, unsigned flags, uint64_t seed)
 		rc = check_writable(d->path);
 	if (rc != NOH_OK)
 		return rc;
-	rc = read_text(d);
+	rc = read_text(d, NAME);
 	bool fresh = rc == NOH_END;
 
 	if (fresh && !(flags & DATADIR_CREATE))
-		return error_set(NOH_EINVAL, "%s is not a data directory: it has no " NAME, d->path);
+		return not_a_data_directory(d);
 	if (fresh)
-		rc = check_nothing_foreign(d->path);
+		rc = check_nothing_foreign(d->path, read_text(d, UNFINISHED) == NOH_OK);
 	if (rc == NOH_OK)
 		rc = take_lock(d);
 	if (rc != NOH_OK || !fresh)
 		return rc;
-	rc = read_text(d);                       /* another may have been faster */
-	return rc == NOH_END ? write_new(d, seed) : rc;
+	rc = read_text(d, NAME);                 /* another may have been faster */
+	return rc == NOH_END ? take_up(d, seed) : rc;
 }
 
 int datadir_open(struct datadir *d, const char *path, unsigned flags, uint64_t seed)
@@ -350,9 +411,8 @@ int datadir_open(struct datadir *d, const char *path, unsigned flags, uint64_t s
 	if (rc != NOH_OK)
 		return rc;
 	if (flags & DATADIR_LOOK) {
-		rc = read_text(d);
-		return rc != NOH_END ? rc : error_set(NOH_EINVAL, "%s is not a data directory: it has no "
-						      NAME, d->path);
+		rc = read_text(d, NAME);
+		return rc != NOH_END ? rc : not_a_data_directory(d);
 	}
 	rc = open_to_write(d, flags, seed);
 	if (rc != NOH_OK)

@@ -31,6 +31,7 @@ struct db_options {
 	const char *dir;             /* the data directory: DIR/image is made if need be          */
 	uint64_t    dir_id;
 	bool        read_only;       /* beside a running box                                      */
+	bool        must_exist;      /* it was made before: if it is missing, it is lost          */
 	uint64_t    map_bytes;       /* at first; grows by itself; 0: 1 GiB                       */
 	uint64_t    idem_ms;         /* how long idempotency keys are kept; 0: 24 h               */
 	uint64_t    idem_bytes;      /* and how many bytes of them; 0: 1 GiB                      */

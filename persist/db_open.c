@@ -315,8 +315,11 @@ static int open_in(struct db *db, const struct db_options *o)
 	snprintf(path, sizeof path, "%s/image", o->dir);
 	snprintf(db->fixed.file, sizeof db->fixed.file, "%s/data.mdb", path);
 	if (stat(path, &s) != 0) {
-		if (errno != ENOENT || o->read_only)
+		if (errno != ENOENT)
 			return db_errno("open", path);
+		if (o->read_only || o->must_exist)
+			return error_set(NOH_ECORRUPT, "%s is missing; put it back, or restore a backup of the whole "
+					 "directory (noh restore)", path);
 		rc = make_new(db, o, path);
 	} else if (!o->read_only) {
 		rc = sync_dir(o->dir);           /* who made it may have ended before he did */

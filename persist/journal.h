@@ -55,6 +55,9 @@ struct journal_end {
 	uint64_t bytes;              /* read in all                                              */
 };
 
+/* Since the first start there is always a segment. NOH_ECORRUPT, with the directory's name: there is none. */
+int journal_must_be_there(struct disk *disk, const char *dir);
+
 /* Walk all frames after number `after`, in order, and call each() for every record of every frame
  * that is whole. Tells a torn tail (cut: fine, reported in *end) from corruption (NOH_ECORRUPT, with
  * file and offset) by the rule of DESIGN.md 6. Changes nothing on disk. If each() returns anything

@@ -3,6 +3,8 @@
 
 #include "core/error.h"
 
+#include <inttypes.h>
+
 static int look_at_heads(struct walk *w)
 {
 	for (size_t i = 0; i < w->segments.count; i++) {
@@ -14,6 +16,28 @@ static int look_at_heads(struct walk *w)
 			w->top_epoch = w->segments.at[i].epoch;
 	}
 	return NOH_OK;
+}
+
+int journal_must_be_there(struct disk *disk, const char *dir)
+{
+	struct segment_list list;
+	int rc = segment_list(disk, &list);
+
+	if (rc == NOH_OK && list.count == 0)
+		rc = error_set(NOH_ECORRUPT, "%s/" JOURNAL_DIR " is missing or has no segment, and with it what was "
+			       "answered since the image was last written; put it back, or restore a backup of the "
+			       "whole directory (noh restore)", dir);
+	segment_list_free(&list);
+	return rc;
+}
+
+/* What the image has was on disk here before. */
+static int reaches(const struct walk *w, uint64_t after)
+{
+	if (w->group >= after)
+		return NOH_OK;
+	return error_set(NOH_ECORRUPT, "the journal ends with frame %" PRIu64 ", but the image has frame %" PRIu64 ": the "
+			 "journal's end is missing; restore the directory from a backup", w->group, after);
 }
 
 int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
@@ -38,7 +62,7 @@ int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_
 		end->segment = w.segments.count ? w.segments.at[w.segments.count - 1].number : 0;
 		end->cut_bytes = w.cut;
 		end->bytes = w.bytes;
-		rc = NOH_OK;
+		rc = reaches(&w, after);
 	}
 	walk_close(&w);
 	return rc;

@@ -212,3 +212,14 @@ int segment_make(struct disk *d, uint64_t dir_id, struct segment_info *info, uin
 		(void)disk_remove(d, unfinished.text);     /* best effort: open removes it, too */
 	return rc == NOH_END ? NOH_EDISK : rc;
 }
+
+int segment_make_empty(struct disk *d, uint64_t dir_id, uint64_t number, uint64_t epoch, uint64_t first)
+{
+	struct segment_info info = { .number = number, .epoch = epoch, .first = first, .bytes = DISK_BLOCK };
+	struct disk_file *f;
+	int rc = segment_make(d, dir_id, &info, 0, &f);
+
+	if (rc == NOH_OK)
+		disk_close(d, f);
+	return rc;
+}

@@ -38,6 +38,8 @@ int segment_look(struct disk *d, uint64_t dir_id, struct segment_info *info);
  * (same size; it is gone then). Sets info->sum. NOH_ENOSPC: nothing is left of it. */
 int segment_make(struct disk *d, uint64_t dir_id, struct segment_info *info, uint64_t recycle,
 		 struct disk_file **file);
+/* A head and no room for frames: a journal that says where the next run goes on, and nothing more. */
+int segment_make_empty(struct disk *d, uint64_t dir_id, uint64_t number, uint64_t epoch, uint64_t first);
 int segment_remove_unfinished(struct disk *d);           /* every .new */
 
 #endif

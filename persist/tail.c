@@ -102,14 +102,31 @@ static bool mention(struct tail *t, uint64_t hash, uint32_t at)
 	return t->wait_count < TAIL_BATCH || settle(t);
 }
 
-static bool mention_receivers(struct tail *t, const uint8_t *parts, const uint8_t *end, uint32_t at)
+static void note_vitals(struct tail *t, const struct part *p, uint32_t at)
+{
+	struct part_vitals of;
+
+	if (!part_data_fits(PART_VITALS, p->data, p->len))
+		return;
+	memcpy(&of, p->data, sizeof of);
+	if (!(of.flags & VITALS_WHOLE_TYPE))
+		return;
+	if (t->jailer_count < TAIL_JAILERS)
+		t->jailers[t->jailer_count] = at;
+	t->jailer_count++;
+}
+
+static bool mention_parts(struct tail *t, const uint8_t *parts, const uint8_t *end, uint32_t at)
 {
 	struct part p;
 
-	while (part_next(&parts, end, &p))
+	while (part_next(&parts, end, &p)) {
+		if (p.kind == PART_VITALS)
+			note_vitals(t, &p, at);
 		if (p.kind == PART_EMITTED &&
 		    !mention(t, address_hash_text(p.key, p.key_len, t->seed), at | MENTION_MESSAGE))
 			return false;
+	}
 	return true;
 }
 
@@ -131,7 +148,7 @@ int tail_record(void *arg, uint64_t frame, uint64_t epoch, const struct record_h
 	memcpy(t->bytes + t->len, head, head->size);
 	t->len += head->size;
 	t->records++;
-	if (!mention(t, head->hash, at) || !mention_receivers(t, parts, parts_end, at))
+	if (!mention(t, head->hash, at) || !mention_parts(t, parts, parts_end, at))
 		return error_set(NOH_ENOMEM, "no memory for the journal's tail");
 	return NOH_OK;
 }
@@ -274,4 +291,16 @@ void tail_wakes(const struct tail *t, tail_wake_fn *each, void *arg)
 			    (p.kind == PART_TIMERS && p.len &&
 			     each(arg, earliest(&p), record_address(h), h->address_len)))
 				return;
+}
+
+bool tail_jailers(const struct tail *t, tail_wake_fn *each, void *arg)
+{
+	for (uint32_t i = 0; i < t->jailer_count && i < TAIL_JAILERS; i++) {
+		const uint8_t *parts, *end;
+		const struct record_head *head = tail_record_at(t, t->jailers[i], &parts, &end);
+
+		if (each(arg, 0, record_address(head), head->address_len) != 0)
+			break;
+	}
+	return t->jailer_count <= TAIL_JAILERS;
 }

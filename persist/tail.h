@@ -52,4 +52,8 @@ int  tail_idem(const struct tail *t, const char *address, size_t len, uint64_t h
 typedef int tail_wake_fn(void *arg, uint64_t due_ms, const char *address, size_t len);
 void tail_wakes(const struct tail *t, tail_wake_fn *each, void *arg);
 
+/* Who, at some time, was quarantined with all of its type (due_ms: 0); whether it still is, its image says. May name one
+ * several times. False: there are more than were noted. */
+bool tail_jailers(const struct tail *t, tail_wake_fn *each, void *arg);
+
 #endif

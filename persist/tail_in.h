@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define TAIL_BATCH 16                        /* look-ups under way at once: their lines come together */
+#define TAIL_JAILERS 256                     /* records noted that quarantine a whole type            */
 #define MENTION_MESSAGE (UINT32_C(1) << 31)
 
 /* Where an address is mentioned: by its own record, or (MENTION_MESSAGE) as a receiver in another's. */
@@ -27,6 +28,7 @@ struct tail {
 	uint64_t        seed, records;
 	struct { uint64_t hash; uint32_t mention; } waiting[TAIL_BATCH];
 	uint32_t        wait_count;
+	uint32_t        jailer_count, jailers[TAIL_JAILERS];   /* places of records; the count may be above */
 };
 
 /* In the order of hashes, as far as places are free. */

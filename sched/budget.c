@@ -9,6 +9,11 @@
  * eighth is used (crowded), they stay and those go whom the disk has already; and the keeper is asked to fold. If
  * there are none, who comes new waits for that.
  *
+ * Who is down (supervise.h), or rests, does not go. If its on_activate failed because others were refused to it, it is
+ * down until there is room; and it may be what takes the room, alone or with more of its kind. So once the sweep has tried
+ * all and nobody could go, the next activation that is refused somebody gets all it asks for. One at a time: whom it
+ * brought can go again, and until then there is nothing to be had for the others.
+ *
  * A quarter is the actors' whatever happens, even if a crash has left more to be folded than there is memory for:
  * with less nothing could be done.
  */
@@ -42,4 +47,15 @@ void sched_weigh(struct sched *s, uint64_t now_ms)
 	store_relaxed(&s->actor_budget, left);
 	if (others > budget / 16 && sched_bytes(s) > left)
 		s->memory.lighten(s->memory.arg);
+}
+
+bool sched_may_exceed(noh_turn *t)
+{
+	atomic_u32 *nobody_goes = &t->sched->nobody_goes;
+
+	if (!(t->so_far.flags & TURN_COMES))
+		return false;
+	if (!(t->so_far.flags & TURN_EXCEEDS) && load_relaxed(nobody_goes) && swap_acq_rel(nobody_goes, 0))
+		t->so_far.flags |= TURN_EXCEEDS;
+	return t->so_far.flags & TURN_EXCEEDS;
 }

@@ -104,29 +104,27 @@ static void wake_dormant(struct port *p, struct dormant *d)
 	mem_free(d, sizeof *d + d->len + 1);
 }
 
+/* Without memory a little later again: for what waits until then nobody else comes. */
+static void tell_cell(struct port *p, uint64_t a, uint64_t b)
+{
+	struct sysmsg *n = node_take(p, b & WHEEL_LIMIT ? SYS_LIMIT : b & WHEEL_RESTART ? SYS_RESTART : SYS_TIMER);
+
+	if (!n) {
+		(void)clock_add(&p->sched->workers[0], clock_due(p->sched, WAKE_AGAIN_MS), a, b);
+		return;
+	}
+	n->token = b & WHEEL_LIMIT ? b & UINT32_MAX : b & ~WHEEL_RESTART;
+	sched_sys(p, cell_at(p->sched, (uint32_t)a), (uint32_t)(a >> 32), n);
+}
+
 static void fire(struct port *p, uint64_t a, uint64_t b)
 {
-	struct sysmsg *n;
-
-	if (b & WHEEL_DEADLINE) {
+	if (b & WHEEL_DEADLINE)
 		pending_expired(p, a);
-	} else if (b & WHEEL_DORMANT) {
+	else if (b & WHEEL_DORMANT)
 		wake_dormant(p, (struct dormant *)(uintptr_t)a);
-	} else if (b & WHEEL_LIMIT) {            /* what waits is finished, also by a box that stops */
-		n = node_take(p, SYS_LIMIT);
-		if (n) {
-			n->token = b & UINT32_MAX;
-			sched_sys(p, cell_at(p->sched, (uint32_t)a), (uint32_t)(a >> 32), n);
-		} else {
-			(void)clock_add(&p->sched->workers[0], clock_due(p->sched, WAKE_AGAIN_MS), a, b);
-		}
-	} else if (!load_relaxed(&p->sched->stopping)) {
-		n = node_take(p, b & WHEEL_RESTART ? SYS_RESTART : SYS_TIMER);
-		if (n) {
-			n->token = b & ~WHEEL_RESTART;
-			sched_sys(p, cell_at(p->sched, (uint32_t)a), (uint32_t)(a >> 32), n);
-		}
-	}
+	else if ((b & WHEEL_LIMIT) || !load_relaxed(&p->sched->stopping))
+		tell_cell(p, a, b);              /* a limit: what waits is finished, also by a box that stops */
 }
 
 uint32_t clock_advance(struct worker *owner, struct worker *runner)

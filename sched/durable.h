@@ -80,7 +80,7 @@ void durable_failed(struct worker *w, struct cell *c);     /* the turn had no ef
 void durable_dropped(struct worker *w, struct cell *c, const struct msg *m);   /* so is this one */
 
 /* A step over several actors: their turns' records are gathered and pushed as one. */
-struct durable_key {                       /* of the whole step, in the record of its first actor */
+struct durable_key {                       /* of the whole step, in the record of who keeps it */
 	const void *key;
 	size_t      key_len;
 	struct part_idem part;

@@ -6,6 +6,8 @@
 #include "sched/serve.h"
 #include "sched/step.h"
 
+#define BROKEN_AGAIN_MS 60000            /* long enough for many that are broken for good */
+
 static bool redo_add(struct cell *c, const noh_msg *m, const struct msg *owned, bool in_front)
 {
 	struct ext *x = cell_ext(c);
@@ -219,9 +221,24 @@ static void tell_active(struct worker *w, struct cell *c, const struct sysmsg *n
 	struct life_report report = { .since_ms = sched_since_ms(w->fixed.sched, c), .came = n->kind };
 	bool told = n->token & TOKEN_OF_NET;
 
-	if (report.came)                 /* the moment itself, even where nobody keeps it */
+	if (report.came && !report.since_ms)     /* the moment itself, where nobody keeps it */
 		report.since_ms = sched_wall_ms(w);
 	(void)pending_complete(&w->mine.port, n->token, NOH_OK, told ? &report : NULL, told ? sizeof report : 0);
+}
+
+/* A hint came for it, and it could not be activated. There is no other: it comes again, until somebody mends that. Not if
+ * it is known to have no schedule (then messages were what it was woken for, and they are refused), or was given up. */
+static void wake_later(struct worker *w, struct cell *c)
+{
+	struct sched *s = w->fixed.sched;
+	bool   none = (c->flags & CELL_LOADED) && !(c->ext && c->ext->schedule_count);
+	char   address[ADDRESS_MAX + 1];
+	size_t len;
+
+	if (none || supervise_code(w, c) != NOH_EFAILED || load_relaxed(&s->stopping))
+		return;
+	len = cell_address(s, c, address);
+	(void)clock_arm_dormant(w, address, len, clock_due(s, BROKEN_AGAIN_MS));
 }
 
 static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
@@ -241,6 +258,10 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 	case SYS_TIMER:
 		if (!(c->flags & CELL_BROKEN))
 			serve_sys_message(w, c, n);
+		break;
+	case SYS_WAKE:
+		if (c->flags & CELL_BROKEN)
+			wake_later(w, c);
 		break;
 	case SYS_ACTIVATE:
 		if (c->flags & CELL_BROKEN)

@@ -69,7 +69,7 @@ void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then)
 	supervise_forgive(w, v, false);
 	set_flags(w, v, then == NOH_THEN_QUARANTINE_TYPE ? VITALS_WHOLE_TYPE : 0);
 	if (v->of.flags & VITALS_WHOLE_TYPE)
-		store_release(&cell_type(w->fixed.sched, c)->quarantined, 1);
+		store_release(&cell_type(w->fixed.sched, c)->quarantined, QUARANTINED_NOW);
 }
 
 /* And it leaves memory: its last turn is its on_deactivate, in which it may erase itself, and with that what it failed of. */

@@ -233,6 +233,8 @@ static int run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 	turn_begin(w, c, cell_type(w->fixed.sched, c), NULL, 0);
 	if (!hook)
 		return NOH_OK;
+	if (cell_life(c) == NOH_ACTIVATING)
+		w->mine.turn.so_far.flags |= TURN_COMES;
 	poison_note(w, c, NULL, 0);
 	rc = hook(&w->mine.turn);
 	poison_done(w);

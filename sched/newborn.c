@@ -64,6 +64,17 @@ static inline void fetch_entries(struct worker *w, uint32_t from, uint32_t to)
 		directory_fetch(&w->fixed.sched->directory, w->mine.newborns.list[from].hash);
 }
 
+/* The budget, or memory, has refused it. */
+static __attribute__((noinline)) int make_all_the_same(noh_turn *t, const struct named *who, uint32_t *number)
+{
+	struct cell *c;
+	int rc = NOH_ENOMEM;
+
+	if (sched_may_exceed(t) && (rc = birth_make(&t->worker->mine.port, who, false, &c)) == NOH_OK)
+		*number = cell_number(t->sched, c);
+	return rc;
+}
+
 /* The cell for the message that will be the next effect: known->cell. */
 static ALWAYS_INLINE int find_or_make(noh_turn *t, const struct named *who, struct namesake *known)
 {
@@ -81,7 +92,7 @@ static ALWAYS_INLINE int find_or_make(noh_turn *t, const struct named *who, stru
 	if (__builtin_expect(n == w->mine.newborns.room, 0) && !grow(&w->mine.newborns))
 		return tell_no_memory(t, 0);
 	rc = make_cell(&w->mine.port, who, true, &cell);
-	if (__builtin_expect(rc != NOH_OK, 0))
+	if (__builtin_expect(rc != NOH_OK, 0) && (rc = make_all_the_same(t, who, &cell)) != NOH_OK)
 		return rc;
 	*known = (struct namesake){ .turn = turn, .hash = who->hash, .cell = cell, .count = 1 };
 	w->mine.newborns.list[n] = (struct newborn){ .hash = who->hash, .effect = t->fx->count, .cell = cell };

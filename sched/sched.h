@@ -101,6 +101,8 @@ enum {
 	TURN_TOPICS = 32768,               /* it publishes, or changes what it listens to   */
 	TURN_TRACED = 65536,               /* trace is filled in (trace.h)                  */
 	TURN_LATE = 1 << 17,               /* some of what it sent is kept for later (late.h) */
+	TURN_COMES = 1 << 18,              /* it is an on_activate                          */
+	TURN_EXCEEDS = 1 << 19,            /* whom it writes to is made whatever the budget says (budget.c) */
 	TURN_UNDEAD = 1 << 20,             /* undead is filled in                           */
 	TURN_VITALS = 1 << 21,             /* vitals is                                     */
 	TURN_WATCHES = 1 << 22,            /* watches is (watch.c)                          */
@@ -333,6 +335,7 @@ struct sched {
 	atomic_u32           evict_age_ds;     /* under pressure: evict what is colder             */
 	atomic_u64           short_ds;         /* when memory was last short, plus 1; 0: never     */
 	atomic_u32           reliever;         /* index + 1 of the worker that evicts              */
+	atomic_u32           nobody_goes;      /* it has tried all, and none could (budget.c)      */
 	atomic_u64           actor_budget;     /* bytes that actors may take, as things stand      */
 	atomic_u64           budget_ms;        /* when that was looked at, plus 1                  */
 	atomic_u32           crowded;          /* too much is on its way to the disk already       */
@@ -361,6 +364,7 @@ bool sched_in_turn(void);                      /* user code runs on this thread:
 void sched_set_reading(bool yes);
 uint64_t sched_bytes(struct sched *s);         /* of actors; budget.c */
 void sched_weigh(struct sched *s, uint64_t now_ms);    /* how much actors may take now; budget.c */
+bool sched_may_exceed(noh_turn *t);    /* the budget has refused it somebody: not if it is this turn's now; budget.c */
 uint64_t sched_actors(struct sched *s);
 uint64_t sched_sum(struct sched *s, size_t port_offset);    /* of a counter in all ports */
 int type_check_kind(const struct type *t, uint32_t kind);   /* may others send it? NOH_EKIND */

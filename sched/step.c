@@ -79,9 +79,10 @@ static void cancel(struct step *s)
 static void unpack(struct step *s, const uint8_t *at, size_t len)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
+		noh_part_answer *answer = &s->answers[s->answered[i]];
 		struct step_answer a = { NOH_OK, 0 };
 
-		s->answers[i] = (noh_part_answer){ NOH_OK, "", 0 };
+		*answer = (noh_part_answer){ NOH_OK, "", 0 };
 		if (len < sizeof a)
 			continue;
 		memcpy(&a, at, sizeof a);
@@ -89,7 +90,7 @@ static void unpack(struct step *s, const uint8_t *at, size_t len)
 		len -= sizeof a;
 		if (record_pad(a.len) > len)
 			a.len = 0;
-		s->answers[i] = (noh_part_answer){ a.status, at, a.len };
+		*answer = (noh_part_answer){ a.status, at, a.len };
 		at += record_pad(a.len);
 		len -= record_pad(a.len);
 	}

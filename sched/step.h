@@ -41,17 +41,20 @@ struct step {
 	uint64_t         token;    /* of the pending answer                                  */
 	uint64_t         asked_by; /* token of the network's, which waits for that; 0: none  */
 	uint64_t         print;    /* of all parts: is it the same step?                     */
+	uint32_t         keeper;   /* the place in parts of who keeps the key                */
 	const void      *key;
 	size_t           key_len;
 	size_t           bytes;    /* of this allocation                                     */
 	noh_step_fn     *done;
 	void            *user;
 	uint32_t        *order;    /* places in parts, by hash                               */
+	uint32_t        *answered; /* and in the order of answers: with a key, by name       */
 	noh_part_answer *answers;
 	struct step_part parts[];
 };
 
-/* How answers travel: for each part this, then the body, padded to 8. */
+/* How answers travel, and are kept with a key: for each part (in the order of `answered`: a retry may name them in another
+ * one) this, then the body, padded to 8. */
 struct step_answer { int32_t status; uint32_t len; };
 
 /* Its token is set. In place if this is a worker between two turns. */

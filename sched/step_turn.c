@@ -218,7 +218,7 @@ static int run_hook(struct run *r, uint32_t i)
 	if (rc < 0 || rc == NOH_REFUSED || rc == NOH_FULL)
 		return rc;
 	take_answer(t, p);
-	if (p->type->durable && !(r->s->key && i == 0))
+	if (p->type->durable && !(r->s->key && i == r->s->keeper))
 		return durable_prepare_part(w, p->cell, &r->group, NULL);
 	return NOH_OK;
 }
@@ -297,8 +297,9 @@ static int pack_answers(struct run *r)
 	if (!at)
 		return error_set(NOH_ENOMEM, "no memory for the answers of a step");
 	for (uint32_t i = 0; i < r->s->count; i++) {
-		const struct msg *m = &r->s->parts[i].answer;
-		struct step_answer a = { r->s->parts[i].status, msg_len(m) };
+		const struct step_part *p = &r->s->parts[r->s->answered[i]];
+		const struct msg *m = &p->answer;
+		struct step_answer a = { p->status, msg_len(m) };
 
 		memcpy(at, &a, sizeof a);
 		if (a.len)
@@ -308,7 +309,7 @@ static int pack_answers(struct run *r)
 	return NOH_OK;
 }
 
-/* The first part's record holds the key, and with it what all of them answered. In the turn at hand. */
+/* The keeper's record holds the key, and with it what all of them answered. In the turn at hand. */
 static int record_key(struct run *r, int status)
 {
 	struct step *s = r->s;
@@ -317,13 +318,13 @@ static int record_key(struct run *r, int status)
 				   .part = { .at_ms = sched_wall_ms(r->w),
 					     .body_hash = s->print, .status = status } };
 
-	return durable_prepare_part(r->w, s->parts[0].cell, &r->group, &key);
+	return durable_prepare_part(r->w, s->parts[s->keeper].cell, &r->group, &key);
 }
 
 static void remember_key(struct run *r, int status, uint64_t due)
 {
 	struct step *s = r->s;
-	struct step_part *p = &s->parts[0];
+	struct step_part *p = &s->parts[s->keeper];
 	struct sched_storage *disk = p->type->storage;
 	struct part_idem part = { .at_ms = sched_wall_ms(r->w),
 				  .body_hash = s->print, .status = status };
@@ -381,9 +382,9 @@ static int commit_all(struct run *r, uint64_t *due)
 	int rc = pack_answers(r);
 
 	if (rc == NOH_OK && s->key) {
-		load(r, 0);
+		load(r, s->keeper);
 		rc = record_key(r, NOH_OK);
-		(void)save(r, 0);
+		(void)save(r, s->keeper);
 	}
 	if (rc == NOH_OK && sched_is_durable(s->sched))
 		rc = durable_push_group(r->w, &r->group, due);
@@ -401,12 +402,12 @@ static int commit_all(struct run *r, uint64_t *due)
 /* A refusal is an answer like any other: with a key it is kept. */
 static int keep_refusal(struct run *r, uint64_t *due)
 {
-	struct cell *c = r->s->parts[0].cell;
+	struct cell *c = r->s->parts[r->s->keeper].cell;
 	int rc = pack_answers(r);
 
 	if (rc != NOH_OK || !r->s->key)
 		return rc == NOH_OK ? NOH_REFUSED : rc;
-	begin_part(r, 0);
+	begin_part(r, r->s->keeper);
 	if (*body_seq(c->body) & SEQ_BARE)       /* it was not there, and a refusal does not change that */
 		r->w->mine.turn.so_far.flags |= TURN_ERASE;
 	rc = record_key(r, NOH_REFUSED);
@@ -423,7 +424,7 @@ static int keep_refusal(struct run *r, uint64_t *due)
 /* The same step, or another with its key, was handled before. */
 static bool repeated(struct worker *w, struct step *s)
 {
-	struct step_part *p = &s->parts[0];
+	struct step_part *p = &s->parts[s->keeper];
 	struct sched_storage *disk = p->type->storage;
 	struct part_idem part;
 	void *bytes = NULL;

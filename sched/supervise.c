@@ -178,6 +178,7 @@ void supervise_go_down(struct worker *w, struct cell *c, struct vitals *v, uint6
 	v->down = true;
 	c->ext->rests_on = 0;
 	c->flags |= CELL_BLOCKED;
+	life_weigh(&w->mine.port, c);            /* as long as it is down it stays, with what is known of it */
 	arm(w, c, v, delay_ms);
 }
 

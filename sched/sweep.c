@@ -129,9 +129,12 @@ static uint32_t age_to_go(struct worker *w, uint64_t now_ds)
 static void next_chunk(struct worker *w, uint32_t chunks, uint32_t age)
 {
 	uint64_t cells = load_relaxed(&w->fixed.sched->cells.shared.fresh);
+	bool nobody = w->mine.sweep_sent == 0 && age == 0;
 
 	if (++w->mine.sweep_at % chunks != 0)
 		return;
+	if (load_relaxed(&w->fixed.sched->nobody_goes) != nobody)
+		store_relaxed(&w->fixed.sched->nobody_goes, nobody);
 	if (w->mine.sweep_sent < cells / 16)
 		age /= 2;
 	else if (w->mine.sweep_sent > cells / 2 && age < OLD_DS)

@@ -324,6 +324,8 @@ static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t 
 	if (t->so_far.flags & TURN_READONLY)
 		return turn_read_only(t);
 	rc = sched_resolve(&t->worker->mine.port, address, len, &c, gen);
+	if (rc == NOH_ENOMEM && sched_may_exceed(t))
+		rc = sched_resolve_sent(&t->worker->mine.port, address, len, &c, gen);
 	if (rc != NOH_OK)
 		return rc;
 	*number = cell_number(t->sched, c);

@@ -25,6 +25,9 @@ struct wait_probe {
 	atomic_u64 next_ns;            /* not before                                               */
 };
 
+/* In this run, by a worker; or before, as was found in storage. */
+enum { QUARANTINED_NOW = 1, QUARANTINED_FOUND = 2 };
+
 struct type {
 	noh_type pub;
 	char     name[TYPE_NAME_MAX + 1];
@@ -59,7 +62,8 @@ struct type {
 	atomic_u64 failures;           /* told one by one: second << 8, how many in that second    */
 	atomic_u64 failures_told;      /* in all                                                   */
 	bool     supervised;           /* by sup, defaults filled in                               */
-	atomic_u32 quarantined;        /* all of its actors are                                    */
+	atomic_u32 quarantined;        /* all of its actors are: QUARANTINED_...                   */
+	atomic_u32 resumed;            /* in this run: what was stored before says nothing of that any more */
 	noh_supervision sup;
 	alignas(CACHE_LINE) struct wait_probe probe;
 	struct limit limit;

@@ -276,11 +276,13 @@ int activate_main(int argc, char **argv)
 
 static int show_deactivated(const struct words *w, noh_json a)
 {
-	bool was = ask_bool(a, "was_active");
-
-	if (!ask_printed(w) && was)
+	if (ask_printed(w))
+		return CLI_FINE;
+	if (ask_bool(a, "was_active"))
 		printf("back in storage; %lld waiting messages were handled first\n", ask_number(a, "messages_drained"));
-	return was ? CLI_FINE : words_failed(w, CLI_NOT_FOUND, "it was not active");
+	else
+		printf("it was not active\n");
+	return CLI_FINE;
 }
 
 int deactivate_main(int argc, char **argv)

@@ -1,12 +1,21 @@
 /* tools/cli.c - words, numbers and clocks for the verbs. */
 #include "tools/cli.h"
 
+#include "noh.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+
+int cli_exit_of(int rc)
+{
+	if (rc == NOH_OK)
+		return CLI_FINE;
+	return rc == NOH_EINUSE || rc == NOH_ENOSPC || rc == NOH_ENOMEM ? CLI_TEMPORARY : CLI_FAILED;
+}
 
 bool cli_next(struct cli_args *args)
 {

@@ -14,6 +14,9 @@
 
 enum { CLI_FINE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_NOT_FOUND = 3, CLI_TIMEOUT = 4, CLI_TEMPORARY = 75 };
 
+/* The exit code of what noh.h refuses: what time or somebody else may mend is worth another try. */
+int cli_exit_of(int rc);
+
 /* One piece of the command line: "--name value", "--name=value", or a plain word. */
 struct cli_args {
 	int    count, at;

@@ -132,7 +132,7 @@ static int check_file(const char *path)
 	settings_free(&s);
 	if (good)
 		printf("%s: %u setting%s, all well\n", path, given, given == 1 ? "" : "s");
-	return good ? CLI_FINE : CLI_FAILED;
+	return good ? CLI_FINE : CLI_USAGE;
 }
 
 /* All that noh serve would go by: file, environment, flags, and the users. */
@@ -160,7 +160,7 @@ static int check_all(struct settings *s)
 		printf("%s: all well, %zu user%s\n", s->config ? s->config : "no configuration file", users.count,
 		       users.count == 1 ? "" : "s");
 	accounts_free(&users);
-	return good ? CLI_FINE : CLI_FAILED;
+	return good ? CLI_FINE : CLI_USAGE;
 }
 
 static int check_main_of(struct cli_args *args)

@@ -86,10 +86,10 @@ bool data_words(struct data_words *w, const struct data_verb *v, int argc, char 
 	return true;
 }
 
-int data_failed(const char *verb)
+int data_failed(const char *verb, int rc)
 {
 	fprintf(stderr, "noh %s: %s\n", verb, noh_why());
-	return CLI_FAILED;
+	return cli_exit_of(rc);
 }
 
 /* ── a bar ── */
@@ -232,7 +232,7 @@ int verify_main(int argc, char **argv)
 	data_progress_end();
 	if (rc != NOH_OK && v.findings == 0) {
 		printf("%s", w.json ? "]}\n" : "");
-		return data_failed(verb.name);
+		return data_failed(verb.name, rc);
 	}
 	say_verified(&v, w.json, began);
 	return v.findings ? CLI_FAILED : CLI_FINE;
@@ -302,7 +302,7 @@ int check_main(int argc, char **argv)
 	if (w.json)
 		printf("]\n");
 	if (rc != NOH_OK)
-		return data_failed(verb.name);
+		return data_failed(verb.name, rc);
 	if (!w.json)
 		printf("%schecked in %s\n", c.any ? "" : "nothing is stored; ", took(t, sizeof t, began));
 	return CLI_FINE;
@@ -316,7 +316,7 @@ int backup_main(int argc, char **argv)
 	struct data_words w;
 	struct watch watch;
 	noh_copied c;
-	char a[24], b[24], d[24], t[24];
+	char a[24], b[24], d[24], t[24], users[4200];
 	uint64_t began = cli_now_ns();
 	int code;
 
@@ -327,11 +327,14 @@ int backup_main(int argc, char **argv)
 
 	watch_end(&watch);
 	if (rc != NOH_OK)
-		return data_failed(verb.name);
+		return data_failed(verb.name, rc);
 	printf("backed up %s to %s: %s actors in the image, up to frame %" PRIu64
 	       "; image %s, journal %s (%" PRIu64 " frames not in the image); %s\n", w.plain[0], w.plain[1],
 	       cli_count(a, sizeof a, c.actors), c.frame, cli_bytes(b, sizeof b, c.image_bytes),
 	       cli_bytes(d, sizeof d, c.journal_bytes), c.tail, took(t, sizeof t, began));
+	snprintf(users, sizeof users, "%s/users", w.plain[0]);
+	if (access(users, F_OK) == 0)
+		printf("without the accounts: copy %s by itself, as the secret it is\n", users);
 	return CLI_FINE;
 }
 
@@ -350,11 +353,12 @@ int restore_main(int argc, char **argv)
 
 	data_progress_end();
 	if (rc != NOH_OK)
-		return data_failed(verb.name);
+		return data_failed(verb.name, rc);
 	printf("restored %s to %s: verified, %s actors in the image, up to frame %" PRIu64
 	       "; image %s, journal %s; %s\n", w.plain[0], w.plain[1],
 	       cli_count(a, sizeof a, c.actors), c.frame, cli_bytes(b, sizeof b, c.image_bytes),
 	       cli_bytes(d, sizeof d, c.journal_bytes), took(t, sizeof t, began));
+	printf("without accounts: if there were any, put their file back as %s/users, or add them again (noh user add)\n", w.plain[1]);
 	return CLI_FINE;
 }
 
@@ -375,7 +379,7 @@ int compact_main(int argc, char **argv)
 
 	watch_end(&watch);
 	if (rc != NOH_OK)
-		return data_failed(verb.name);
+		return data_failed(verb.name, rc);
 	printf("compacted %s: %s actors; image %s -> %s, journal %s -> %s; %s\n", w.plain[0],
 	       cli_count(a, sizeof a, c.actors), cli_bytes(b, sizeof b, c.image_before),
 	       cli_bytes(d, sizeof d, c.image_bytes), cli_bytes(e, sizeof e, c.journal_before),

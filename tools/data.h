@@ -33,7 +33,7 @@ struct data_verb {
 
 /* True: go on. False: *code is the exit code. */
 bool data_words(struct data_words *w, const struct data_verb *verb, int argc, char **argv, int *code);
-int  data_failed(const char *verb);                        /* says noh_why; the exit code     */
+int  data_failed(const char *verb, int rc);                /* says noh_why; the exit code     */
 noh_progress_fn data_progress;                             /* a bar, if stderr is a terminal  */
 void data_progress_end(void);
 

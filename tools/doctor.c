@@ -107,6 +107,23 @@ static int get(struct client *c, const char *path, char *why, size_t size)
 	return status;
 }
 
+static bool answers(struct doctor *d, struct client *c, enum verdict silent, const char *whose)
+{
+	char why[600];
+	int alive = get(c, "/healthz", why, sizeof why), is_ready = alive ? get(c, "/readyz", why, sizeof why) : 0;
+
+	if (alive == 0)
+		doctor_say(d, silent, "server", "look at its log; if it hangs, noh doctor --json and its log help whoever mends it",
+			   "%s does not answer: %s", whose, why);
+	else if (alive != 200)
+		doctor_say(d, VERDICT_FAIL, "server", "look at its log", "/healthz answers %d", alive);
+	else if (is_ready != 200)
+		doctor_say(d, VERDICT_WARN, "server", "wait, or look at its log", "alive, but not ready: /readyz answers %d", is_ready);
+	else
+		doctor_say(d, VERDICT_OK, "server", "", "runs, and is ready");
+	return alive != 0;
+}
+
 static void server(struct doctor *d)
 {
 	struct client c = { .timeout_ms = 3000 };
@@ -126,22 +143,81 @@ static void server(struct doctor *d)
 		doctor_say(d, VERDICT_WARN, "server", "choose a shorter one with --http-unix", "%s %s", socket, why);
 		return;
 	}
-	int alive = get(&c, "/healthz", why, sizeof why), is_ready = alive ? get(&c, "/readyz", why, sizeof why) : 0;
+	(void)answers(d, &c, VERDICT_WARN, "one has the data directory open but");
+}
 
-	if (alive == 0)
-		doctor_say(d, VERDICT_WARN, "server", "look at its log; if it hangs, noh doctor --json and its log help whoever mends it",
-			   "one has the data directory open but does not answer: %s", why);
-	else if (alive != 200)
-		doctor_say(d, VERDICT_FAIL, "server", "look at its log", "/healthz answers %d", alive);
-	else if (is_ready != 200)
-		doctor_say(d, VERDICT_WARN, "server", "wait, or look at its log", "alive, but not ready: /readyz answers %d", is_ready);
+/* ── a server elsewhere: what it says of itself ── */
+
+static void pool(struct doctor *d, const char *body, size_t len)
+{
+	noh_json p = { NULL, 0 };
+
+	if (noh_json_check(body, len, &p) != NOH_OK)
+		doctor_say(d, VERDICT_FAIL, "workers", "is it a noh server?", "/actor/pool/status answers with no JSON");
+	else if (ask_number(p, "healthy_nodes") < ask_number(p, "total_nodes"))
+		doctor_say(d, VERDICT_FAIL, "workers", "a turn does not end: noh pool and its log say where", "a worker is stuck");
 	else
-		doctor_say(d, VERDICT_OK, "server", "", "runs, and is ready");
+		doctor_say(d, VERDICT_OK, "workers", "", "healthy; %lld of %lld actors active", ask_number(p, "total_actors_active"),
+			   ask_number(p, "total_capacity"));
+}
+
+static void elsewhere(struct doctor *d, struct client *c)
+{
+	struct client_reply r;
+	char why[600];
+
+	if (!answers(d, c, VERDICT_FAIL, c->where))
+		return;
+	if (client_call(c, "POST", "/actor/pool/status", "", "{}", 2, &r, why, sizeof why) != CLIENT_OK) {
+		doctor_say(d, VERDICT_FAIL, "workers", "look at its log", "/actor/pool/status: %s", why);
+		return;
+	}
+	if (r.status == 200)
+		pool(d, r.body, r.len);
+	else if (r.status == 401 || r.status == 403)
+		doctor_say(d, VERDICT_WARN, "workers", "give an admin's token: --token-file FILE or NOH_TOKEN",
+			   "not told: /actor/pool/status answers %d", r.status);
+	else
+		doctor_say(d, VERDICT_FAIL, "workers", "look at its log", "/actor/pool/status answers %d", r.status);
+	client_reply_free(&r);
+}
+
+/* ── all of it ── */
+
+static bool find_elsewhere(struct doctor *d, struct client *c)
+{
+	char why[512];
+
+	if (!ask_find(c, d->words, why, sizeof why)) {
+		words_wrong(d->words, "%s", why);
+		return false;
+	}
+	c->timeout_ms = 3000;
+	return true;
+}
+
+static void here(struct doctor *d)
+{
+	configuration(d);
+	doctor_place(d);
+	doctor_door(d);
+	doctor_machine(d);
+	server(d);
+}
+
+static int sum_up(const struct doctor *d)
+{
+	if (words_flag(d->words, "json"))
+		printf("%s\n]\n", d->printed ? "" : "[");
+	else
+		printf("\n%u ok, %u warnings, %u failed\n", d->count[VERDICT_OK], d->count[VERDICT_WARN], d->count[VERDICT_FAIL]);
+	return d->count[VERDICT_FAIL] ? CLI_FAILED : CLI_FINE;
 }
 
 int doctor_main(int argc, char **argv)
 {
 	struct doctor d = { .running = false };
+	struct client c;
 	struct words w;
 	int code;
 
@@ -150,17 +226,18 @@ int doctor_main(int argc, char **argv)
 		return code;
 	d.settings = &w.settings;
 	d.is_volatile = strcmp(settings_text(d.settings, SET_DURABILITY), "none") == 0;
-	if (words_count(&w, 0, 0, "")) {
-		configuration(&d);
-		doctor_place(&d);
-		doctor_door(&d);
-		doctor_machine(&d);
-		server(&d);
-		code = d.count[VERDICT_FAIL] ? CLI_FAILED : CLI_FINE;
-		if (words_flag(&w, "json"))
-			printf("%s\n]\n", d.printed ? "" : "[");
-		else
-			printf("\n%u ok, %u warnings, %u failed\n", d.count[VERDICT_OK], d.count[VERDICT_WARN], d.count[VERDICT_FAIL]);
+	if (!words_count(&w, 0, 0, "")) {
+		words_free(&w);
+		return code;
+	}
+	if (!words_text(&w, "url")) {
+		here(&d);
+		code = sum_up(&d);
+	} else if (find_elsewhere(&d, &c)) {
+		if (d.heard)                     /* a setting that is wrong is said here, too */
+			configuration(&d);
+		elsewhere(&d, &c);
+		code = sum_up(&d);
 	}
 	words_free(&w);
 	return code;

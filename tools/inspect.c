@@ -64,7 +64,7 @@ static int numbers_json(const char *dir, const noh_dir_info *i)
 	int rc = noh_check(dir, NULL, 0, type_json, &any);
 
 	printf("]}\n");
-	return rc == NOH_OK ? CLI_FINE : data_failed(verb.name);
+	return rc == NOH_OK ? CLI_FINE : data_failed(verb.name, rc);
 }
 
 static int numbers_text(const char *dir, const noh_dir_info *i)
@@ -95,15 +95,16 @@ static int numbers_text(const char *dir, const noh_dir_info *i)
 	line("events", i->events);
 	printf("%-18s %20s\n", "  bytes of them", cli_bytes(a, sizeof a, i->event_bytes));
 	line("  the last one", i->event_seq);
-	return rc == NOH_OK ? CLI_FINE : data_failed(verb.name);
+	return rc == NOH_OK ? CLI_FINE : data_failed(verb.name, rc);
 }
 
 static int numbers(const struct data_words *w)
 {
 	noh_dir_info info;
+	int rc = noh_inspect(w->plain[0], &info);
 
-	if (noh_inspect(w->plain[0], &info) != NOH_OK)
-		return data_failed(verb.name);
+	if (rc != NOH_OK)
+		return data_failed(verb.name, rc);
 	return (w->json ? numbers_json : numbers_text)(w->plain[0], &info);
 }
 
@@ -134,7 +135,7 @@ static int list(const struct data_words *w)
 
 	if (w->json)
 		printf("]\n");
-	return rc == NOH_OK ? CLI_FINE : data_failed(verb.name);
+	return rc == NOH_OK ? CLI_FINE : data_failed(verb.name, rc);
 }
 
 /* ── one actor ── */
@@ -326,8 +327,9 @@ static int actor(const struct data_words *w)
 		printf("]\n");
 	if (rc == NOH_OK)
 		return CLI_FINE;
-	(void)data_failed(verb.name);
-	return rc == NOH_ENOACTOR ? CLI_NOT_FOUND : rc == NOH_EADDRESS ? CLI_USAGE : CLI_FAILED;
+	int code = data_failed(verb.name, rc);
+
+	return rc == NOH_ENOACTOR ? CLI_NOT_FOUND : rc == NOH_EADDRESS ? CLI_USAGE : code;
 }
 
 int inspect_main(int argc, char **argv)

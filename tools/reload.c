@@ -43,7 +43,7 @@ static int tell(char *body, bool good)
 		printf("%u changed, %u as before until a restart\n", counts[0], counts[1]);
 	else
 		printf("%u changed\n", counts[0]);
-	return good ? CLI_FINE : CLI_FAILED;
+	return good ? CLI_FINE : CLI_USAGE;
 }
 
 static int judge(struct client_reply *r, bool json)
@@ -52,7 +52,7 @@ static int judge(struct client_reply *r, bool json)
 
 	if (told && json) {
 		fputs(r->body, stdout);
-		return r->status == 200 ? CLI_FINE : CLI_FAILED;
+		return r->status == 200 ? CLI_FINE : CLI_USAGE;
 	}
 	if (told)
 		return tell(r->body, r->status == 200);

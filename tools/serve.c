@@ -37,7 +37,7 @@ static int failed(int rc)
 		strstr(why, "(HTTP)") ? "; --http-port takes another one, or 0 for none" : "");
 	if (rc == NOH_ENOTYPE)
 		return CLI_USAGE;                /* a setting names a type that there is not */
-	return rc == NOH_EINUSE || rc == NOH_ENOSPC || rc == NOH_ENOMEM ? CLI_TEMPORARY : CLI_FAILED;
+	return cli_exit_of(rc);
 }
 
 /* ── before the box ── */

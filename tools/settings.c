@@ -180,7 +180,8 @@ const struct setting settings_table[SETTINGS] = {
 		.alias = { "ACTOR_DEFAULT_MAILBOX_CAPACITY" }, .seed = "DefaultMailboxCapacity",
 		.type = SETTING_NUMBER, .preset = "4096", .least = 1,
 		.most = 1u << 20, .restart = true,
-		.help = "Messages that may wait for one actor." },
+		.help = "Messages that may wait for one actor of a built-in type: they hold callers back when full, and a hot key's burst "
+			"needs room. A type declared through noh.h has 100 unless it says otherwise." },
 
 	[SET_LIMIT_RATE] = { .section = "limits", .key = "rate", .flag = "limit-rate", .type = SETTING_RATES, .preset = "",
 		.help = "Messages a second that all actors of a type together handle, and how many at once after a pause (else what "

@@ -35,6 +35,7 @@ const struct verb_option verbs_remote[] = {
 #define DATA { "data", "DIR", "the data directory" }
 #define IDEM { "idem", "KEY", "idempotency key: sent again with it, it takes effect once, and is answered as before" }
 #define TEST_EXITS "0 fine, 1 failure, 2 wrong usage"
+#define DIR_LATER ", 75 try again later (directory in use, disk full, no memory)"
 
 #define MESSAGE_TEXT \
 	"MESSAGE is the type's own message: JSON ('{\"by\": 5}'), or NAME=VALUE words (by=5), or - to read JSON from\n" \
@@ -75,15 +76,19 @@ const struct verb verbs[] = {
 		  "users. reload finds the server by its Unix socket for HTTP, which --data (or --http-unix) names.",
 	  .examples = "  noh config show > noh.conf\n"
 		      "  noh config check --config /etc/noh/noh.conf && noh config reload",
-	  .exits = "0 fine, 1 there are errors (and nothing was changed), 2 wrong usage, 75 no server answers" },
+	  .exits = "0 fine, 1 failure, 2 wrong usage or settings (and nothing was changed), 75 no server answers" },
 	{ .name = "doctor", .about = "is everything as it should be? one line per check, with what to do", .main = doctor_main,
 	  .words = "[--json] [options of noh serve]", .settings = true,
 	  .options = OPTIONS(JSON, { "quiet", NULL, "only what is not ok" },
+			     { "url", "URL", "a server elsewhere, http://HOST:PORT: only what it says of itself" },
+			     { "token-file", "FILE", "with --url: a file with an admin's token (environment: NOH_TOKEN_FILE, NOH_TOKEN)" },
 			     { "no-color", NULL, "plain text on a terminal, too (environment: NO_COLOR)" }),
 	  .text = "Looks at the configuration, the data directory, the limits of this account, the kernel, and the server if it\n"
-		  "runs; changes nothing. Give it the options you give to noh serve, and run it as the same user.",
+		  "runs; changes nothing. Give it the options you give to noh serve, and run it as the same user. With --url it asks a\n"
+		  "server elsewhere whether it is alive, ready and healthy: directory, limits and kernel can only be looked at on its machine.",
 	  .examples = "  noh doctor\n"
-		      "  noh doctor --config /etc/noh/noh.conf --quiet",
+		      "  noh doctor --config /etc/noh/noh.conf --quiet\n"
+		      "  noh doctor --url http://10.0.0.7:5012 --token-file ~/.noh-token",
 	  .exits = "0 nothing failed (warnings are fine), 1 at least one check failed, 2 wrong usage" },
 
 	/* ── ask ── */
@@ -120,7 +125,7 @@ const struct verb verbs[] = {
 	  .remote = true, .options = OPTIONS({ "force", NULL, "at once: what waits in its mailbox is not handled first" }),
 	  .text = "Needs the role developer. Nothing durable is lost, also with --force.",
 	  .examples = "  noh deactivate counter:hits",
-	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 it was not active, 4 no answer in time, 75 try again later" },
+	  .exits = "0 fine (also if it was not active), 1 failure, 2 wrong usage, 4 no answer in time, 75 try again later" },
 	{ .name = "pool", .about = "the node: capacity, actors, health", .main = pool_main, .words = "", .remote = true,
 	  .text = "Needs the role admin.", .examples = "  noh pool\n  noh pool --json" },
 	{ .name = "drain", .about = "let it finish what it has, and end", .main = drain_main, .words = "[--deadline TIME]", .remote = true,
@@ -241,30 +246,30 @@ const struct verb verbs[] = {
 	  .text = "What a data directory holds: in numbers, or of one actor all that is stored, with what the\n"
 		  "journal has beyond the image. Changes nothing; works beside a running box.",
 	  .examples = "  noh inspect noh-data\n  noh inspect noh-data counter:hits",
-	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such actor" },
+	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such actor" DIR_LATER },
 	{ .name = "verify", .about = "read every byte: is all well?", .main = verify_main, .words = "DIR [--json]", .options = OPTIONS(JSON),
 	  .text = "Reads every byte of a data directory, also beside a running box: checksums, the journal's\n"
 		  "chain, and whether journal and image fit together. A line for each finding. A torn tail is\n"
 		  "fine.",
-	  .examples = "  noh verify noh-data", .exits = "0 fine, 1 failure or findings, 2 wrong usage" },
+	  .examples = "  noh verify noh-data", .exits = "0 fine, 1 failure or findings, 2 wrong usage" DIR_LATER },
 	{ .name = "check", .about = "which types and versions are stored; can they be opened?", .main = check_main,
 	  .words = "DIR [--json]", .options = OPTIONS(JSON),
 	  .text = "Which types and versions are stored, how many actors of each, and whether the noh serve of this program\n"
 		  "can open them. An embedder asks with his own types: noh_check in noh.h.",
-	  .examples = "  noh check noh-data", .exits = "0 all of it can be opened, 1 some cannot, 2 wrong usage" },
+	  .examples = "  noh check noh-data", .exits = "0 all of it can be opened, 1 some cannot, 2 wrong usage" DIR_LATER },
 	{ .name = "backup", .about = "copy it while its box runs", .main = backup_main, .words = "DIR DEST",
 	  .text = "Copies a data directory to DEST, which must not exist, also while a box runs on it. The copy\n"
 		  "is one instant and contains every answer given before the command. It is written to\n"
-		  "DEST.partial, synced, and renamed: a DEST that is there is whole.",
-	  .examples = "  noh backup noh-data /backup/noh-monday", .exits = TEST_EXITS },
+		  "DEST.partial, synced, and renamed: a DEST that is there is whole. The accounts (DIR/users) are not in it.",
+	  .examples = "  noh backup noh-data /backup/noh-monday", .exits = TEST_EXITS DIR_LATER },
 	{ .name = "restore", .about = "check a backup and copy it back", .main = restore_main, .words = "BACKUP DIR",
 	  .text = "Verifies BACKUP and copies it to DIR, which must not exist or be empty. DIR keeps the backup's\n"
-		  "id: it is in every file and ties them together. Nothing is overwritten.",
-	  .examples = "  noh restore /backup/noh-monday noh-data", .exits = TEST_EXITS },
+		  "id: it is in every file and ties them together. Nothing is overwritten. Accounts are not in a backup.",
+	  .examples = "  noh restore /backup/noh-monday noh-data", .exits = TEST_EXITS DIR_LATER },
 	{ .name = "compact", .about = "fold the journal and shrink the image; offline", .main = compact_main, .words = "DIR",
 	  .text = "Folds the journal into the image and writes the image anew, without free pages. No box may\n"
 		  "have DIR open. Needs room for a second image; interrupted, it has happened or not.",
-	  .examples = "  noh compact noh-data", .exits = TEST_EXITS },
+	  .examples = "  noh compact noh-data", .exits = TEST_EXITS DIR_LATER },
 
 	/* ── try ── */
 	{ .group = "Try and measure", .name = "demo", .about = "one minute with a million actors, live", .main = demo_main,

@@ -437,8 +437,10 @@ static void times_reach_further_than_a_schedule(void)
 		EXPECT_EQ(ttl().left, 1);
 		kit_pass_ms(1);
 		EXPECT(nothing_is_left());
-		set_with(1, NOH_COUNTER_IN, NOH_COUNTER_TIME_MAX);
-		EXPECT_EQ(ttl().left, NOH_COUNTER_TIME_MAX);
+		set_with(1, NOH_COUNTER_IN, NOH_COUNTER_IN_MAX);
+		EXPECT_EQ(ttl().left, NOH_COUNTER_IN_MAX);
+		set_with(1, NOH_COUNTER_AT, NOH_COUNTER_TIME_MAX);
+		EXPECT_EQ(ttl().at, NOH_COUNTER_TIME_MAX);
 		EXPECT_EQ(expire(NOH_COUNTER_AT, -NOH_COUNTER_TIME_MAX).outcome, NOH_COUNTER_OK);
 		EXPECT(is_not_there());
 		kit_end();
@@ -530,7 +532,8 @@ static void a_malformed_body_is_refused_and_changes_nothing(void)
 	BAD(NOH_COUNTER_ADD, a, bad.time = 1);
 	BAD(NOH_COUNTER_ADD, a, bad.flags = NOH_COUNTER_IN | NOH_COUNTER_AT; bad.time = 1);
 	BAD(NOH_COUNTER_ADD, a, bad.flags = NOH_COUNTER_IF_NO_TIME);
-	BAD(NOH_COUNTER_ADD, a, bad.flags = NOH_COUNTER_IN; bad.time = NOH_COUNTER_TIME_MAX + 1);
+	BAD(NOH_COUNTER_ADD, a, bad.flags = NOH_COUNTER_IN; bad.time = NOH_COUNTER_IN_MAX + 1);
+	BAD(NOH_COUNTER_ADD, a, bad.flags = NOH_COUNTER_AT; bad.time = NOH_COUNTER_TIME_MAX + 1);
 	BAD(NOH_COUNTER_SET, s, bad.reserved = 1);
 	BAD(NOH_COUNTER_SET, s, bad.flags = NOH_COUNTER_IF_NONE | NOH_COUNTER_IF_THERE);
 	BAD(NOH_COUNTER_SET, s, bad.flags = NOH_COUNTER_SATURATE);

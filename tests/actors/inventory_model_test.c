@@ -68,7 +68,7 @@ static void do_reserve(const char *address, struct model *m)
 	noh_inventory_reserved a;
 
 	if (b.ttl_ms && draw(50) == 0)
-		b.ttl_ms = (int64_t)draw(600) * DAY + 1;
+		b.ttl_ms = (int64_t)draw(365) * DAY + 1;
 	EXPECT_EQ(kit_call(address, NOH_INVENTORY_RESERVE, &b, b.ttl_ms ? 16 : 8, NULL), NOH_OK);
 	memcpy(&a, k.heard.body, sizeof a);
 	if (b.n <= 0 || !m->known || b.n > free) {

@@ -184,8 +184,8 @@ static void answers_of_counters_begin_with_their_outcome(void)
 	      (noh_counter_times){ NOH_COUNTER_OK, 0, 1500, 2000 });
 	SHOWS(t, NOH_COUNTER_EXPIRE, "{\"outcome\":\"ok\",\"ttl_ms\":null,\"expires_at\":null}",
 	      (noh_counter_times){ NOH_COUNTER_OK, 0, -1, -1 });
-	SHOWS(t, NOH_COUNTER_TTL, "{\"outcome\":\"ok\",\"ttl_ms\":4611686018427387903,\"expires_at\":null}",
-	      (noh_counter_times){ NOH_COUNTER_OK, 0, NOH_COUNTER_TIME_MAX, NOH_COUNTER_TIME_MAX });
+	SHOWS(t, NOH_COUNTER_TTL, "{\"outcome\":\"ok\",\"ttl_ms\":1,\"expires_at\":\"9999-12-31T23:59:59.999Z\"}",
+	      (noh_counter_times){ NOH_COUNTER_OK, 0, 1, NOH_COUNTER_TIME_MAX });
 }
 
 static void answers_of_articles_begin_with_their_outcome(void)

@@ -206,7 +206,7 @@ static void compact_keeps_everything_and_gives_room_back(void)
 	noh_close(box);
 	EXPECT_EQ(noh_compact(p.path, &c), NOH_OK);
 	EXPECT_EQ(c.actors, 500);
-	EXPECT(c.journal_before > 0 && c.journal_bytes == 0 && c.image_bytes > 0);
+	EXPECT(c.journal_before > 0 && c.journal_bytes == 4096 && c.image_bytes > 0);
 	expect_clean(p.path);
 	EXPECT_EQ(noh_compact(p.path, &c), NOH_OK);              /* twice is once */
 	box = care_box(p.path);

@@ -2,6 +2,8 @@
 #include "tests/box/durable_kit.h"
 #include "tests/box/kit.h"
 
+#include "box/box.h"
+
 #ifdef NOH_SANITIZED
 #define MANY 6000
 #define SMALL (UINT64_C(400) << 10)
@@ -228,6 +230,94 @@ static void volatile_actors_at_rest_are_beside_the_budget(void)
 	close_small();
 }
 
+/* ── who comes up with others ── */
+
+#define KIDS 4
+#define HERD 100
+
+static int comes_with_others(noh_turn *t)
+{
+	char address[300];
+	int rc = NOH_OK;
+
+	for (unsigned k = 0; rc == NOH_OK && k < KIDS; k++) {
+		snprintf(address, sizeof address, "a:%s.%u", noh_id(t), k);
+		rc = k % 2 ? noh_spawn(t, address, NULL) : noh_tell_to(t, address, ADD, NULL, 0);
+	}
+	return rc;
+}
+
+static const noh_supervision never_given_up = { .base_ms = 1, .cap_ms = 4, .restarts = NOH_NEVER };
+static const noh_type boss = { .name = "boss", .state_size = 8, .idle_timeout_ms = NOH_NEVER, .full_mode = NOH_BLOCK,
+			       .supervision = &never_given_up, .on_activate = comes_with_others,
+			       .on_message = on_message };
+
+static noh_options for_bosses(uint64_t budget)
+{
+	noh_options o = kit_options(2);
+
+	o.memory_budget = budget;
+	o.max_actors = 10000;
+	return o;
+}
+
+/* As long as it is down it stays in memory, and it is down as long as there is no room: if it took the room itself it would
+ * stay so for ever, and nobody else would ever come in. */
+static void nobody_waits_for_room_that_it_takes_itself(void)
+{
+	for (int on_disk = 0; on_disk < 2; on_disk++) {
+		uint64_t n = UINT64_MAX;
+		size_t len = sizeof n;
+
+		noh_options o = for_bosses(on_disk ? 1000 : 250);
+
+		o.dir = on_disk ? fresh_dir(dir, sizeof dir) : NULL;
+		box = kit_start(&o, TYPES(&type, &boss));
+		EXPECT_EQ(noh_call(box, "boss:0", GET, NULL, 0, SOON, &n, &len), NOH_OK);
+		EXPECT_EQ(n, 0);
+		EXPECT_EQ(get_patiently("a:0", GET), 0);
+		EXPECT_EQ(get_patiently("a:0.0", GET), 1);
+		EXPECT_EQ(stats_of(box, "boss").failed, 0);
+		on_disk ? close_small() : shut(box);
+	}
+}
+
+static void step_all(void)
+{
+	for (uint32_t i = 0; i < box->sched.worker_count; i++) {
+		sched_set_self(&box->sched.workers[i]);
+		(void)sched_pass(&box->sched.workers[i]);
+	}
+	sched_set_self(NULL);
+}
+
+/* All are accepted before the first one comes, and then they take more than all the room. The budget still is one: they do
+ * not come up with all of theirs at once. */
+static void a_herd_that_takes_all_the_room_comes_up_one_by_one(void)
+{
+	noh_options o = for_bosses(16384);
+	uint64_t most = 0, until = now_us() + SOON * UINT64_C(1000);
+	char address[32];
+
+	box = kit_open(&o, TYPES(&type, &boss));
+	EXPECT_EQ(box_start_stepped(box), NOH_OK);
+	for (unsigned i = 0; i < HERD; i++) {
+		snprintf(address, sizeof address, "boss:%u", i);
+		EXPECT_EQ(noh_send(box, address, ADD, NULL, 0), NOH_OK);
+	}
+	while (stats_of(box, "boss").handled < HERD && now_us() < until) {
+		step_all();
+		if (stats(box).actor_bytes > most)
+			most = stats(box).actor_bytes;
+	}
+	EXPECT_EQ(stats_of(box, "boss").handled, HERD);
+	EXPECT_EQ(stats_of(box, "boss").failed, 0);
+	EXPECT(stats_of(box, "boss").restarts > HERD / 2);       /* there was no room for most of them at first */
+	if (!EXPECT(most < 16384 + HERD * 600))                  /* down they have 500 each, up and with theirs 2000 */
+		printf("  %llu bytes\n", (unsigned long long)most);
+	noh_close(box);
+}
+
 /* ── what the system says ── */
 
 static uint64_t rss_anon(void)
@@ -289,4 +379,6 @@ TEST_MAIN(
 	TEST(key_value_parts_are_counted),
 	TEST(what_goes_gives_back_what_it_was_counted_for),
 	TEST(short_memory_makes_the_keeper_fold),
-	TEST(volatile_actors_at_rest_are_beside_the_budget))
+	TEST(volatile_actors_at_rest_are_beside_the_budget),
+	TEST(nobody_waits_for_room_that_it_takes_itself),
+	TEST(a_herd_that_takes_all_the_room_comes_up_one_by_one))

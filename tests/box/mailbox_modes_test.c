@@ -69,6 +69,19 @@ static void drop_newest_refuses_above_its_exact_capacity(void)
 	}
 }
 
+static void a_type_that_does_not_say_has_room_for_a_hundred(void)
+{
+	noh_type type = with(NOH_DROP_NEWEST, 0);
+	noh_box *box = held(&type);
+
+	for (uint64_t i = 0; i < 100; i++)
+		EXPECT_EQ(put(box, "m:1", NOTE, i), NOH_OK);
+	EXPECT_EQ(put(box, "m:1", NOTE, 999), NOH_FULL);
+	gate_open();
+	EXPECT(settles(box, "m"));
+	end(box);
+}
+
 static void drop_oldest_drops_the_oldest_and_counts(void)
 {
 	FOR_SIZES(capacity) {
@@ -537,6 +550,7 @@ TEST_MAIN(
 	TEST(a_turn_that_alone_sends_too_much_fails_instead_of_waiting),
 	TEST(drop_newest_refuses_above_its_exact_capacity, "MB-01 MB-02 MB-04 MB-06 MB-16"),
 	TEST(drop_oldest_drops_the_oldest_and_counts, "MB-02 MB-03 MB-06 MB-16"),
+	TEST(a_type_that_does_not_say_has_room_for_a_hundred, "MB-02 SC-06 CF-04"),
 	TEST(the_caller_of_a_dropped_message_hears_of_it, "MB-03"),
 	TEST(block_is_full_at_its_exact_capacity, "MB-02 MB-05 MB-06"),
 	TEST(waiting_senders_get_in_when_there_is_room, "MB-05 MB-09"),

@@ -300,6 +300,53 @@ static void a_key_makes_the_whole_step_happen_once(void)
 	remove_dir(dir);
 }
 
+/* Whoever retries may have a list in another order: of a set, or made anew from a map. */
+static void a_retry_in_another_order_is_the_same_step(void)
+{
+	enum { PARTS = 4, ORDERS = 24 };
+	static const char *const names[PARTS] = { "purse:d", "purse:b", "light:a", "purse:c" };
+	static const int64_t amounts[PARTS] = { 1, 2, 3, 4 }, much = 1000, other = 7;
+	char room[256];
+	const char *dir = fresh_dir(room, sizeof room);
+	noh_call_options once = key("once"), no = key("no");
+	noh_part lacks[PARTS - 1];
+
+	for (int nth = 0; nth < ORDERS; nth++) {
+		noh_box *box = open_types(dir, 1);
+		noh_part parts[PARTS], short_of[PARTS];
+		int64_t bodies[PARTS], said = 0;
+		noh_part_answer answers[PARTS];
+		size_t len = sizeof bodies;
+		int left[PARTS] = { 0, 1, 2, 3 }, which = -1;
+
+		for (int i = 0, rest = nth; i < PARTS; rest /= PARTS - i, i++) {
+			int at = rest % (PARTS - i), it = left[at];
+
+			memmove(&left[at], &left[at + 1], (size_t)(PARTS - 1 - at) * sizeof left[0]);
+			parts[i] = part_of(names[it], ADD, &amounts[it]);
+			short_of[i] = part_of(names[it], it == 1 ? TAKE : ADD, &much);
+		}
+		EXPECT_EQ(noh_step(box, parts, PARTS, &once, answers, bodies, &len), NOH_OK);
+		EXPECT_EQ(len, sizeof bodies);
+		for (int i = 0; i < PARTS; i++)          /* in the order of this call */
+			EXPECT_EQ(bodies[i], *(const int64_t *)parts[i].body);
+		EXPECT_EQ(step_with(box, short_of, PARTS, &no, &said, &which), NOH_REFUSED);
+		EXPECT_EQ(said, 2);
+		EXPECT(which >= 0 && short_of[which].kind == TAKE);
+		for (int i = 0, n = 0; i < PARTS; i++)
+			if (strcmp(parts[i].address, "purse:c") != 0)
+				lacks[n++] = parts[i];
+		EXPECT_EQ(noh_step(box, lacks, PARTS - 1, &once, NULL, NULL, NULL), NOH_EIDEM);
+		parts[nth % PARTS].body = &other;
+		EXPECT_EQ(noh_step(box, parts, PARTS, &once, NULL, NULL, NULL), NOH_EIDEM);
+		EXPECT_EQ(balance(box, "purse:b"), 2);
+		EXPECT_EQ(balance(box, "purse:c"), 4);
+		EXPECT_EQ(balance(box, "purse:d"), 1);
+		noh_close(box);
+	}
+	remove_dir(dir);
+}
+
 static void a_refusal_is_kept_with_its_key_and_a_failure_is_not(void)
 {
 	char room[256];
@@ -467,6 +514,7 @@ TEST_MAIN(
 	TEST(on_a_full_disk_a_step_is_refused_and_holds_nobody, "P11"),
 	TEST(without_memory_a_step_does_not_happen_or_all_of_it_does, "P4 P11"),
 	TEST(a_key_makes_the_whole_step_happen_once, "P7"),
+	TEST(a_retry_in_another_order_is_the_same_step, "P7"),
 	TEST(a_refusal_is_kept_with_its_key_and_a_failure_is_not, "P7"),
 	TEST(a_retry_while_the_first_one_runs_gets_its_answer, "P7"),
 	TEST(kill_minus_nine_leaves_all_of_a_step_or_none, "P4 P5 P6 P7"))

@@ -1,6 +1,8 @@
 /* tests/box/timer_test.c - schedules: on time, never early, across storage, and at the end. */
 #include "tests/box/kit.h"
 
+#include "box/box.h"
+
 #include <stdlib.h>
 
 enum { ONCE, EVERY, CANCEL, TICK, TOCK, LOOK, LIMITS, REPLACE };
@@ -59,11 +61,12 @@ static int on_message(noh_turn *t, const noh_msg *m)
 	return NOH_EINVAL;
 }
 
+static bool is_broken;                 /* it cannot be activated */
+
 static int on_activate(noh_turn *t)
 {
-	(void)t;
 	add_relaxed(&activations, 1);
-	return NOH_OK;
+	return is_broken ? noh_fail(t, "not now") : NOH_OK;
 }
 
 static const noh_kind kinds[10] = { [TICK] = { "tick", NOH_KIND_TIMER, NULL },
@@ -264,6 +267,108 @@ static void a_turn_is_one_instant(void)
 	end(box);
 }
 
+/* ── a hint that wakes nobody ── */
+
+static struct clock_virtual hands;
+
+static void pass_ms(noh_box *box, uint64_t ms)
+{
+	struct worker *w = &box->sched.workers[0];
+
+	clock_virtual_advance(&hands, ms * 1000000u);
+	sched_set_self(w);
+	while (sched_pass(w) > 0 || sched_has_work(w))
+		;
+	sched_set_self(NULL);
+}
+
+/* t:1 has a schedule in ten seconds. */
+static noh_box *stepped(uint32_t idle_ms)
+{
+	noh_options o = kit_options(1);
+	noh_type idles = t_type;
+	noh_box *box;
+
+	idles.idle_timeout_ms = idle_ms;
+	box = kit_open(&o, TYPES(&idles));
+	clock_virtual_init(&hands, UINT64_C(1000000000000));
+	box->sched.clock = hands.clock;
+	EXPECT_EQ(box_start_stepped(box), NOH_OK);
+	store_relaxed(&ticks, 0);
+	store_relaxed(&activations, 0);
+	EXPECT_EQ(noh_send(box, "t:1", ONCE, &(struct order){ 10000 }, sizeof(struct order)), NOH_OK);
+	pass_ms(box, 0);
+	EXPECT_EQ(load_relaxed(&activations), 1);
+	return box;
+}
+
+static void a_timer_whose_actor_cannot_be_activated_comes_when_it_can(void)
+{
+	noh_box *box = stepped(1000);
+
+	pass_ms(box, 5000);
+	EXPECT_EQ(stats(box).actors, 0);
+	is_broken = true;
+	pass_ms(box, 5000);
+	EXPECT_EQ(load_relaxed(&activations), 2);
+	pass_ms(box, 30000);
+	EXPECT_EQ(load_relaxed(&activations), 2);        /* nobody tries it all the time */
+	pass_ms(box, 30000);
+	EXPECT_EQ(load_relaxed(&activations), 3);
+	EXPECT_EQ(stats(box).actors, 0);
+	EXPECT_EQ(stats(box).timers, 1);
+	is_broken = false;
+	EXPECT_EQ(load_relaxed(&ticks), 0);
+	pass_ms(box, 60000);
+	EXPECT_EQ(load_relaxed(&ticks), 1);
+	pass_ms(box, 600000);
+	EXPECT_EQ(load_relaxed(&ticks), 1);
+	EXPECT_EQ(stats(box).timers, 0);
+	noh_close(box);
+}
+
+static int load_nothing(void *arg, const char *address, size_t len, uint64_t hash, struct sched_image *out)
+{
+	(void)arg;
+	(void)address;
+	(void)len;
+	(void)hash;
+	(void)out;
+	return NOH_ENOMEM;
+}
+
+static void a_timer_whose_actor_cannot_be_loaded_comes_when_it_can(void)
+{
+	noh_box *box = stepped(1000);
+	struct sched_storage real = box->sched.storage;
+
+	pass_ms(box, 5000);
+	box->sched.storage.load = load_nothing;
+	pass_ms(box, 5000);
+	EXPECT_EQ(stats_of(box, "t").restarts, 1);       /* it was tried */
+	box->sched.storage = real;
+	pass_ms(box, 60000);
+	EXPECT_EQ(load_relaxed(&ticks), 1);
+	noh_close(box);
+}
+
+static void a_timer_that_there_is_no_memory_for_comes_a_little_later(void)
+{
+	noh_box *box = stepped(NOH_NEVER);
+	struct slab *nodes = &box->sched.nodes;
+	uint32_t fresh = load_relaxed(&nodes->shared.fresh);
+
+	store_relaxed(&nodes->shared.fresh, nodes->fixed.limit);
+	store_relaxed(&nodes->shared.free, 0);
+	box->sched.workers[0].mine.port.nodes.count = 0;
+	pass_ms(box, 10000);
+	EXPECT_EQ(load_relaxed(&ticks), 0);
+	store_relaxed(&nodes->shared.fresh, fresh);
+	pass_ms(box, 1000);
+	EXPECT_EQ(load_relaxed(&ticks), 1);
+	noh_close(box);
+}
+
 TEST_MAIN(
 	TEST(a_timer_comes_once_and_never_early, "RT-06"),
 	TEST(a_recurring_timer_comes_again_until_cancelled, "RT-07 RT-08"),
@@ -274,4 +379,7 @@ TEST_MAIN(
 	TEST(a_far_schedule_costs_one_timer_however_often_its_actor_sleeps),
 	TEST(a_hundred_thousand_timers_all_come, "RT-06"),
 	TEST(stopping_does_not_wait_for_timers),
-	TEST(a_turn_is_one_instant, "LC-18"))
+	TEST(a_turn_is_one_instant, "LC-18"),
+	TEST(a_timer_whose_actor_cannot_be_activated_comes_when_it_can),
+	TEST(a_timer_whose_actor_cannot_be_loaded_comes_when_it_can),
+	TEST(a_timer_that_there_is_no_memory_for_comes_a_little_later))

@@ -80,8 +80,12 @@ expect 1 'is there already' backup "$dir" "$tmp/copy"
 sums "$dir" > "$tmp/after"
 if cmp -s "$tmp/before" "$tmp/after"; then passed=$((passed + 1)); else fail "reading verbs changed $dir"; fi
 expect 0 'restored .* verified, 6 actors' restore "$tmp/copy" "$tmp/again"
+expect 0 'without accounts: .*/third/users, or add them again' restore "$tmp/copy" "$tmp/third"
+: > "$tmp/third/users"
+expect 0 'without the accounts: copy .*/third/users by itself' backup "$tmp/third" "$tmp/fourth"
+if [ -e "$tmp/fourth/users" ]; then fail "a backup has the accounts after all"; fi
 expect 1 'is there and not empty' restore "$tmp/copy" "$tmp/again"
-expect 0 'compacted .* 7 actors; image .* -> .*, journal 32.0 MiB -> 0 B' compact "$tmp/again"
+expect 0 'compacted .* 7 actors; image .* -> .*, journal 32.0 MiB -> 4.0 KiB' compact "$tmp/again"
 expect 0 'all is well' verify "$tmp/again"
 
 printf 'x' | dd of="$tmp/copy/image/data.mdb" bs=1 seek=17 conv=notrunc status=none
@@ -89,10 +93,27 @@ expect 1 'FOUND .*image/data.mdb' verify "$tmp/copy"
 expect 1 'the backup .* is damaged: .*image/data.mdb' restore "$tmp/copy" "$tmp/never"
 truncate -s 5000 "$dir"/journal/00000002.seg
 is_json verify "$dir" --json
-expect 1 'FOUND  journal/00000002.seg .*cut off at offset 5000' verify "$dir"
+expect 1 'FOUND  .*/data: journal/00000002.seg .*cut off at offset 5000' verify "$dir"
 expect 1 'journal/00000002.seg' backup "$dir" "$tmp/never"
 expect 1 'journal/00000002.seg' compact "$dir"
 if [ -e "$tmp/never" ] || [ -e "$tmp/never.partial" ]; then fail "something is left of a copy that failed"; fi
+
+# A part that is gone is damage, to the server as well, and nobody begins anew in silence.
+port=$((20000 + $$ % 20000))
+refused() {   # pattern: by all who open it
+	local verb
+	for verb in verify inspect check compact; do expect 1 "$1" $verb "$tmp/part"; done
+	expect 1 "$1" backup "$tmp/part" "$tmp/never"
+	expect 1 "$1" serve --data "$tmp/part" --resp-port $port --http-port 0
+}
+cp -r "$tmp/again" "$tmp/part" && rm "$tmp"/part/journal/*
+refused '/part/journal is missing or has no segment.*restore'
+rm -r "$tmp/part/journal"
+refused '/part/journal is missing or has no segment.*restore'
+rm -r "$tmp/part/image"
+refused '/part/image is missing.*restore'
+rm "$tmp/part/noh.dir" && mkdir "$tmp/part/image"
+refused '/part/noh.dir is missing, but image is there: put noh.dir back, or restore'
 
 printf '%d passed, %d failed\n' $passed $failed
 [ $failed -eq 0 ]

@@ -71,10 +71,21 @@ doctor "a server that runs" 0 ok server 'runs, and is ready' --data data
 doctor "its port is its own" 0 ok resp-port 'by the server that runs' --data data
 doctor "a port of another program" 1 fail resp-port 'used by another program.*ss -ltnp' --data other
 doctor "a port of another program, HTTP" 1 fail http-port 'used by another program' --data other
-"$noh" user add ann --data data > added
+finds "a server elsewhere" 0 ok server 'runs, and is ready' "$noh" doctor --url "http://127.0.0.1:$web"
+finds "its workers" 0 ok workers 'healthy; 0 of [0-9]+ actors active' "$noh" doctor --url "http://127.0.0.1:$web"
+"$noh" doctor --url "http://127.0.0.1:$web" | grep -q data-dir && fail "asked elsewhere it looks at this machine" || ok
+finds "nobody elsewhere" 1 fail server 'does not answer' "$noh" doctor --url "http://127.0.0.1:$(free_port)"
+finds "a wrong setting beside a URL" 1 fail config '"many"' "$noh" doctor --max-args many --url "http://127.0.0.1:$web"
+"$noh" doctor --url nonsense > said 2>&1
+[ $? -eq 2 ] && grep -q nonsense said && ok || fail "a URL that is none" "$(cat said)"
+"$noh" user add ann --role admin --data data > added
 chmod 644 data/users
 doctor "accounts that others may read" 1 fail users-file 'chmod 600' --data data
 chmod 600 data/users
+for _ in $(seq 100); do "$noh" doctor --url "http://127.0.0.1:$web" | grep -q '^warn' && break; sleep 0.1; done
+finds "a server that wants a token" 0 warn workers 'give an admin.s token' "$noh" doctor --url "http://127.0.0.1:$web"
+grep -oE '[A-Za-z0-9_-]{40,}' added | head -n 1 > token
+finds "with one" 0 ok workers 'healthy' "$noh" doctor --url "http://127.0.0.1:$web" --token-file token
 kill_server
 doctor "a stale socket" 0 warn http-socket 'left from a server that has ended' --data data
 touch -d '2 days' data/noh.dir

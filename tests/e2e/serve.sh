@@ -87,17 +87,17 @@ holds "nothing was made by what failed" test ! -e noh-data
 # ── settings ──
 printf '[net]\nbimd = ::1\n[box]\nmemory = 1GiB\nworkers = many\n' > bad.conf
 printf '# fine\n[net]\nmax_args = 100\n[log]\nlevel = info\n' > good.conf
-expect 1 'bad.conf:2: there is no key bimd in \[net\]; did you mean bind\?' config check bad.conf
-expect 1 'bad.conf:5: "many" is not a whole number' config check bad.conf
+expect 2 'bad.conf:2: there is no key bimd in \[net\]; did you mean bind\?' config check bad.conf
+expect 2 'bad.conf:5: "many" is not a whole number' config check bad.conf
 expect 0 'good.conf: 2 settings, all well' config check good.conf
 expect 0 'no configuration file: all well, 0 users' config check
 expect 0 'good.conf: all well' config check --config good.conf
-expect 1 'bad.conf:2: there is no key bimd' config check --config bad.conf
-NOH_NET_MAX_ARGS=1 expect 1 'NOH_NET_MAX_ARGS: "1" is not within' config check --config good.conf
-expect 1 '0.0.0.0 may be reached from elsewhere' config check --bind 0.0.0.0
+expect 2 'bad.conf:2: there is no key bimd' config check --config bad.conf
+NOH_NET_MAX_ARGS=1 expect 2 'NOH_NET_MAX_ARGS: "1" is not within' config check --config good.conf
+expect 2 '0.0.0.0 may be reached from elsewhere' config check --bind 0.0.0.0
 expect 2 'either one FILE' config check good.conf bad.conf
 expect 2 'there is no option --confg; did you mean --config' config check --confg good.conf
-expect 1 'cannot open' config check nowhere.conf
+expect 2 'cannot open' config check nowhere.conf
 expect 0 '^max_args = 100 +# good.conf:3$' config show --config good.conf
 expect 0 '^max_args = 300 +# --max-args$' config show --config good.conf --max-args 300
 NOH_NET_MAX_ARGS=200 expect 0 '^max_args = 200 +# NOH_NET_MAX_ARGS$' config show --config good.conf
@@ -107,6 +107,7 @@ ACTOR_NODE_ID=n7 expect 0 '^id = n7 +# ACTOR_NODE_ID$' config show              
 expect 0 '^max_actors = 0 +# default$' config show                                                     # CF-02
 ACTOR_MAX_PER_NODE=1000 expect 0 '^max_actors = 1000 +# ACTOR_MAX_PER_NODE$' config show                 # CF-02
 expect 0 '^idle_timeout = 300s +# default$' config show                                                # CF-03
+expect 0 '^mailbox_capacity = 4096 +# default$' config show                                          # CF-04
 ACTOR_DEFAULT_MAILBOX_CAPACITY=100 expect 0 '^mailbox_capacity = 100 +# ACTOR_DEFAULT' config show       # CF-04
 expect 0 '^claim_ttl = 90s +# default$' config show                                                    # CF-05
 ACTOR_CLAIM_TTL_SECONDS=120 expect 0 '^claim_ttl = 120s +# ACTOR_CLAIM_TTL_SECONDS$' config show         # CF-05
@@ -144,6 +145,7 @@ timeout 20 "$noh" serve --data d --resp-port 0 --unix "$tmp/s2" > out2 2>&1 < /d
 rc=$?
 holds "a directory in use is temporary: exit $rc" test $rc -eq 75
 holds "and says whose it is" grep -q "in use by process $pid" out2
+expect 75 "in use by process $pid" compact d
 kill -TERM $pid
 ended 0 "SIGTERM"
 holds "it says that it stops" grep -q 'SIGTERM: stopping, at most 30s' err

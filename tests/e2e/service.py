@@ -219,16 +219,16 @@ def case_reload():
     expect(code == 0 and 'restart  net.io: "auto" -> "epoll"  (c.conf:3)' in said, "it is told again: %s" % said)
     write("c.conf", "[net]\nmax_args = 300\nio = epol\n[bx]\n")
     code, said = reload()
-    expect(code == 1 and "error    c.conf:3:" in said and "did you mean epoll" in said and "[box]" in said and
+    expect(code == 2 and "error    c.conf:3:" in said and "did you mean epoll" in said and "[box]" in said and
            said.endswith("nothing was changed\n"), "all errors: %s" % said)
     code, said = reload("--json")
     answer = json.loads(said)
-    expect(code == 1 and answer["code"] == "bad_settings" and len(answer["errors"]) == 2, "JSON: %s" % said)
+    expect(code == 2 and answer["code"] == "bad_settings" and len(answer["errors"]) == 2, "JSON: %s" % said)
     expect("200" in ask(connect(), "CONFIG", "GET", "noh-max-args"), "nothing of it shows")
     write("c.conf", "[net]\nmax_args = 300\n[users]\nfile = broken\n")
     write("broken", "not a user\n")
     code, said = reload()
-    expect(code == 1 and "broken:1:" in said, "users are read before anything changes: %s" % said)
+    expect(code == 2 and "broken:1:" in said, "users are read before anything changes: %s" % said)
     expect("200" in ask(connect(), "CONFIG", "GET", "noh-max-args"), "nothing of it shows")
     write("c.conf", "")
     many = [subprocess.Popen([noh, "config", "reload", "--data", "data"], stdout=subprocess.PIPE) for _ in range(12)]

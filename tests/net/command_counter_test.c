@@ -121,8 +121,12 @@ static void get_and_set(void)
 	REPLIES("set k 5 PXAT 0", "-ERR invalid expire time in 'set' command");
 	REPLIES("set k 5 EX " MAX, "-ERR invalid expire time in 'set' command");
 	REPLIES("set k 5 PX " MAX, "-ERR invalid expire time in 'set' command");
-	ASKS("set k 5 PX 4611686018427387903", "counter:k set 5 time 4611686018427387903 in");
-	REPLIES("set k 5 PX 4611686018427387904", "-ERR invalid expire time in 'set' command");
+	ASKS("set k 5 PX 126701150399999", "counter:k set 5 time 126701150399999 in");
+	REPLIES("set k 5 PX 126701150400000", "-ERR invalid expire time in 'set' command");
+	REPLIES("set k 5 EX 126701150400", "-ERR invalid expire time in 'set' command");
+	ASKS("set k 5 PXAT 253402300799999", "counter:k set 5 time 253402300799999 at");
+	REPLIES("set k 5 PXAT 253402300800000", "-ERR invalid expire time in 'set' command");
+	REPLIES("setex k 126701150400 5", "-ERR invalid expire time in 'setex' command");
 }
 
 static void older_forms_of_set(void)
@@ -297,6 +301,9 @@ static void times_to_live_are_set(void)
 	REPLIES("expire k 5 GT LT", "-ERR GT and LT options at the same time are not compatible");
 	REPLIES("expire k 5 foo", "-ERR Unsupported option foo");
 	REPLIES("expire k x", NOT_INT);
+	ASKS("expireat k 253402300799", "counter:k expire 253402300799000 at");
+	REPLIES("expireat k 253402300800", "-ERR invalid expire time in 'expireat' command");
+	REPLIES("pexpire k 126701150400000", "-ERR invalid expire time in 'pexpire' command");
 	REPLIES("expire k " MAX, "-ERR invalid expire time in 'expire' command");
 	REPLIES("expire k " MIN, "-ERR invalid expire time in 'expire' command");
 	REPLIES("pexpire k " MIN, "-ERR invalid expire time in 'pexpire' command");

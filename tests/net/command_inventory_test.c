@@ -38,7 +38,6 @@ static void amounts_are_checked_before_anybody_is_asked(void)
 	REPLIES("inv.restock s -1", BAD_AMOUNT);
 	REPLIES("inv.reserve s 0", BAD_AMOUNT);
 	REPLIES("inv.set s -1", BAD_AMOUNT);
-	REPLIES("inv.reserveall a 1 b 0", BAD_AMOUNT);
 	REPLIES("inv.restock s x", NOT_INT);
 	REPLIES("inv.reserve s 9223372036854775808", NOT_INT);
 	ASKS("inv.reserve s 9223372036854775807", "inventory:s reserve 9223372036854775807");
@@ -58,9 +57,10 @@ static void reservations_are_taken(void)
 	WROTE("-OUTOFSTOCK only 1 available; nothing was reserved");
 	ASKS("inv.reserve s 2 TTL 600 IDEM order-77", "inventory:s reserve 2 ttl 600000 key order-77");
 	ASKS("inv.reserve s 2 IDEM order-77 TTL 1", "inventory:s reserve 2 ttl 1000 key order-77");
-	REPLIES("inv.reserve s 2 TTL 0", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
-	REPLIES("inv.reserve s 2 TTL 4611686018427388", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
-	REPLIES("inv.reserve s 2 TTL x", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
+	REPLIES("inv.reserve s 2 TTL 0", "-ERR TTL must be a number of seconds, 1 to 31536000");
+	REPLIES("inv.reserve s 2 TTL 4611686018427388", "-ERR TTL must be a number of seconds, 1 to 31536000");
+	REPLIES("inv.reserve s 2 TTL 31536001", "-ERR TTL must be a number of seconds, 1 to 31536000");
+	REPLIES("inv.reserve s 2 TTL x", "-ERR TTL must be a number of seconds, 1 to 31536000");
 	REPLIES("inv.reserve s 2 TTL", SYNTAX);
 	REPLIES("inv.reserve s 2 TTL 5 TTL 5", SYNTAX);
 	REPLIES("inv.reserve s 2 IDEM", SYNTAX);
@@ -126,12 +126,12 @@ static void several_articles_are_reserved_in_one_step(void)
 	b = (noh_inventory_reserved){ .outcome = NOH_INVENTORY_SHORT, .available = 2 };
 	fake.out.len = 0;
 	fake_answer(parts, 2);
-	WROTE("-OUTOFSTOCK article 2: only 2 available; nothing was reserved");
+	WROTE("-OUTOFSTOCK article 'b': only 2 available; nothing was reserved");
 	parts[0] = (struct reply_part){ NOH_OK, 0, NULL };                /* undone with the other: that one says why */
 	parts[1].status = NOH_REFUSED;
 	fake.out.len = 0;
 	fake_answer(parts, 2);
-	WROTE("-OUTOFSTOCK article 2: only 2 available; nothing was reserved");
+	WROTE("-OUTOFSTOCK article 'b': only 2 available; nothing was reserved");
 	parts[1] = (struct reply_part){ NOH_ETIMEOUT, 0, NULL };
 	parts[0] = (struct reply_part){ NOH_ETIMEOUT, 0, NULL };
 	fake.out.len = 0;
@@ -142,8 +142,9 @@ static void several_articles_are_reserved_in_one_step(void)
 	REPLIES("inv.reserveall a 2 a 3", "-ERR article 'a' is named twice; add the amounts");
 	REPLIES("inv.reserveall a 2 b", ARITY("inv.reserveall"));
 	REPLIES("inv.reserveall TTL 5", ARITY("inv.reserveall"));
-	REPLIES("inv.reserveall TTL x a 2", "-ERR TTL must be a number of seconds, 1 to 18014398509481");
+	REPLIES("inv.reserveall TTL x a 2", "-ERR TTL must be a number of seconds, 1 to 31536000");
 	REPLIES("inv.reserveall a x", NOT_INT);
+	REPLIES("inv.reserveall a 1 b 0", "-BADAMOUNT article 'b': the amount must be above 0 (INV.SET: 0 or above)");
 }
 
 TEST_MAIN(

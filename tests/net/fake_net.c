@@ -119,6 +119,10 @@ static void asked(bool step, const struct request *requests, uint32_t n, format_
 	fake.requests = n;
 	fake.format = format;
 	fake.tag = tag;
+	if (n && requests->note && requests->note_len <= sizeof fake.note) {
+		memcpy(fake.note, requests->note, requests->note_len);
+		fake.tag.a = (uint64_t)(uintptr_t)fake.note;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		put("%s", i ? "; " : "");
 		put_request(&requests[i]);

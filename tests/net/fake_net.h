@@ -25,6 +25,7 @@ struct fake {
 	uint32_t       requests;
 	format_fn     *format;
 	struct tag     tag;
+	char           note[4096];         /* of the last request: a copy                    */
 	struct client  clients[FAKE_CLIENTS];
 	uint64_t       killed;             /* bits by place in clients                       */
 	uint32_t       changes, resets, shutdowns;

@@ -72,11 +72,19 @@ static void expect_refused(unsigned flags, int code, const char *word)
 	EXPECT_EQ(e.lock, -1);
 }
 
+/* As a box does at its first start, when image and journal are there. */
+static int made(struct datadir *a, uint64_t seed)
+{
+	int rc = datadir_open(a, dir, DATADIR_CREATE, seed);
+
+	return rc == NOH_OK ? datadir_finish(a) : rc;
+}
+
 static void a_new_directory_gets_an_identity_that_stays(void)
 {
 	fresh();
 	expect_refused(0, NOH_ESYSTEM, "No such file");
-	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);
+	EXPECT_EQ(made(&d, 0), NOH_OK);
 	EXPECT(d.id && d.seed && d.format == DATADIR_FORMAT);
 	uint64_t id = d.id, seed = d.seed;
 
@@ -93,10 +101,10 @@ static void a_new_directory_gets_an_identity_that_stays(void)
 static void the_seed_may_be_given_and_two_directories_differ(void)
 {
 	fresh();
-	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 42), NOH_OK);
+	EXPECT_EQ(made(&d, 42), NOH_OK);
 	EXPECT_EQ(d.seed, 42);
 	strcat(dir, "2");
-	EXPECT_EQ(datadir_open(&e, dir, DATADIR_CREATE, 42), NOH_OK);
+	EXPECT_EQ(made(&e, 42), NOH_OK);
 	EXPECT(e.id != d.id);
 	datadir_close(&d);
 	datadir_close(&e);
@@ -108,7 +116,7 @@ static void a_second_box_is_refused_with_the_process_that_has_it(void)
 	char word[64];
 
 	fresh();
-	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);
+	EXPECT_EQ(made(&d, 0), NOH_OK);
 	snprintf(word, sizeof word, "in use by process %ld", (long)getpid());
 	expect_refused(DATADIR_CREATE, NOH_EINUSE, word);
 	expect_refused(0, NOH_EINUSE, word);
@@ -129,7 +137,7 @@ static void a_killed_box_leaves_no_lock(void)
 	pid_t child = fork();
 
 	if (child == 0) {
-		if (datadir_open(&d, dir, DATADIR_CREATE, 0) == NOH_OK)
+		if (made(&d, 0) == NOH_OK)
 			kill(getpid(), SIGKILL);
 		_exit(1);
 	}
@@ -153,7 +161,7 @@ static void somebody_elses_directory_is_left_alone(void)
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	expect_refused(DATADIR_CREATE, NOH_EINVAL, "thesis.txt");
 	EXPECT_EQ(unlink(path), 0);
-	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);   /* an empty one is fine */
+	EXPECT_EQ(made(&d, 0), NOH_OK);   /* an empty one is fine */
 	datadir_close(&d);
 	gone();
 }
@@ -166,18 +174,76 @@ static void a_file_is_not_a_directory(void)
 	gone();
 }
 
+static void in_it(char path[192], const char *name)
+{
+	snprintf(path, 192, "%s/%s", dir, name);
+}
+
 static void what_was_half_made_is_made_again(void)
 {
+	char unfinished[192];
+
 	fresh();
 	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);
 	datadir_close(&d);
-	char unfinished[192];
-
-	snprintf(unfinished, sizeof unfinished, "%s.tmp", text_path);
-	EXPECT_EQ(rename(text_path, unfinished), 0);      /* as if the rename had never happened */
-	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);
-	EXPECT(access(unfinished, F_OK) != 0);
+	in_it(unfinished, "noh.dir.tmp");
+	EXPECT_EQ(truncate(unfinished, 20), 0);           /* as if the power had gone while it was written */
+	EXPECT_EQ(made(&d, 0), NOH_OK);
+	EXPECT(access(unfinished, F_OK) != 0 && access(text_path, F_OK) == 0);
 	datadir_close(&d);
+	gone();
+}
+
+static void a_first_start_that_was_interrupted_goes_on_with_the_same_identity(void)
+{
+	char path[192];
+
+	fresh();
+	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);
+	EXPECT(d.unfinished);
+	uint64_t id = d.id, seed = d.seed;
+
+	datadir_close(&d);
+	EXPECT(access(text_path, F_OK) != 0);
+	in_it(path, "image");
+	EXPECT_EQ(mkdir(path, 0700), 0);
+	in_it(path, "journal/00000001.seg");
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	expect_refused(0, NOH_EINVAL, "first start was not completed");
+	expect_refused(DATADIR_LOOK, NOH_EINVAL, "start it again");
+	EXPECT_EQ(made(&d, 0), NOH_OK);
+	EXPECT(d.id == id && d.seed == seed && !d.unfinished);
+	datadir_close(&d);
+	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);
+	EXPECT(d.id == id && !d.unfinished);
+	datadir_close(&d);
+	gone();
+}
+
+static void a_directory_that_lost_its_name_is_not_made_anew(void)
+{
+	char path[192];
+
+	fresh();
+	EXPECT_EQ(made(&d, 0), NOH_OK);
+	datadir_close(&d);
+	in_it(path, "image");
+	EXPECT_EQ(mkdir(path, 0700), 0);
+	EXPECT_EQ(unlink(text_path), 0);
+	expect_refused(DATADIR_CREATE, NOH_EINVAL, "noh.dir is missing, but image is there: put noh.dir back, or restore");
+	expect_refused(0, NOH_EINVAL, "put noh.dir back");
+	expect_refused(DATADIR_LOOK, NOH_EINVAL, "put noh.dir back");
+	gone();
+}
+
+static void one_that_cannot_be_made_says_what_to_do(void)
+{
+	fresh();
+	snprintf(dir, sizeof dir, "%s/no/data", base);
+	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_ESYSTEM);
+	EXPECT(strstr(noh_why(), "make that first, or choose another place") != NULL);
+	EXPECT_EQ(datadir_open(&d, "/proc/noh-data", DATADIR_CREATE, 0), NOH_ESYSTEM);
+	EXPECT(strstr(noh_why(), "/proc/noh-data") != NULL && strstr(noh_why(), "or choose another place") != NULL);
 	gone();
 }
 
@@ -186,7 +252,7 @@ static void every_flipped_bit_and_every_cut_is_noticed(void)
 	char text[512] = "", bad[512];
 
 	fresh();
-	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);
+	EXPECT_EQ(made(&d, 0), NOH_OK);
 	datadir_close(&d);
 	FILE *f = fopen(text_path, "r");
 	size_t len = f ? fread(text, 1, sizeof text - 1, f) : 0;
@@ -220,7 +286,7 @@ static void another_version_is_refused_by_name(void)
 	int n = snprintf(text, sizeof text, "noh data directory\nformat 7\nsecret 1\n");
 
 	fresh();
-	EXPECT_EQ(datadir_open(&d, dir, DATADIR_CREATE, 0), NOH_OK);
+	EXPECT_EQ(made(&d, 0), NOH_OK);
 	datadir_close(&d);
 	snprintf(text + n, sizeof text - (size_t)n, "sum %016llx\n",
 		 (unsigned long long)XXH3_64bits(text, (size_t)n));
@@ -255,6 +321,9 @@ TEST_MAIN(
 	TEST(somebody_elses_directory_is_left_alone),
 	TEST(a_file_is_not_a_directory),
 	TEST(what_was_half_made_is_made_again),
+	TEST(a_first_start_that_was_interrupted_goes_on_with_the_same_identity),
+	TEST(a_directory_that_lost_its_name_is_not_made_anew),
+	TEST(one_that_cannot_be_made_says_what_to_do),
 	TEST(every_flipped_bit_and_every_cut_is_noticed),
 	TEST(another_version_is_refused_by_name),
 	TEST(one_that_cannot_be_written_to_is_refused))

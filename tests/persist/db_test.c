@@ -322,7 +322,7 @@ static void looking_at_nothing_makes_nothing(void)
 	EXPECT_EQ(mkdir(kit.dir, 0700), 0);
 	o = kit.options;
 	o.read_only = true;
-	EXPECT_EQ(db_open(&db, &o), NOH_EDISK);
+	EXPECT_EQ(db_open(&db, &o), NOH_ECORRUPT);
 	EXPECT(db == NULL);
 	snprintf(path, sizeof path, "%s/image", kit.dir);
 	EXPECT(stat(path, &s) != 0);

@@ -32,7 +32,10 @@ async function nodeRedis(RESP) {
 	const listener = client.duplicate();
 	listener.on('error', (e) => { throw e; });
 	await listener.connect();
-	const heard = new Promise((resolve) => listener.subscribe(k + 'news', resolve).then(() => client.publish(k + 'news', 'extra')));
+	let hear;
+	const heard = new Promise((resolve) => { hear = resolve; });
+	await listener.subscribe(k + 'news', hear);
+	assert.equal(await client.publish(k + 'news', 'extra'), 1);
 	assert.equal(await heard, 'extra');
 	await listener.unsubscribe(k + 'news');
 	listener.destroy();
