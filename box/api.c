@@ -57,8 +57,17 @@ int api_may_block(const char *what)
 	return NOH_OK;
 }
 
-int api_check_message(struct sched *s, struct type *t, uint32_t kind, size_t len)
+int api_check_body(const void *body, size_t len)
 {
+	return body || !len ? NOH_OK : error_set(NOH_EINVAL, "a body of %zu bytes that is NULL", len);
+}
+
+int api_check_message(struct sched *s, struct type *t, uint32_t kind, const void *body, size_t len)
+{
+	int rc = api_check_body(body, len);
+
+	if (rc != NOH_OK)
+		return rc;
 	if (len > s->max_message)
 		return error_set(NOH_ETOOBIG, "message of %zu bytes: the limit is %u", len,
 				 s->max_message);
@@ -163,7 +172,7 @@ static int admit_and_push(struct port *p, struct cell *c, uint32_t gen, const st
 static int send_cell(struct port *p, struct cell *c, uint32_t gen, const struct outgoing *out)
 {
 	struct msg m = { .kind = out->kind, .reply = out->reply };
-	int rc = api_check_message(p->sched, cell_type(p->sched, c), out->kind, out->len);
+	int rc = api_check_message(p->sched, cell_type(p->sched, c), out->kind, out->body, out->len);
 
 	if (rc != NOH_OK)
 		return rc;
@@ -182,7 +191,7 @@ int api_check(struct sched *s, struct type *t, const struct outgoing *out)
 				 "migration leads from; see the log of the start, or run noh check", t->name);
 	if (!t->durable && out->options && out->options->key)
 		return error_set(NOH_EINVAL, "an idempotency key needs a durable type, and %s is not", t->name);
-	return api_check_message(s, t, out->kind, out->len);
+	return api_check_message(s, t, out->kind, out->body, out->len);
 }
 
 /* An actor may go back to storage between look-up and push: look it up again. */
@@ -194,7 +203,7 @@ int api_send(noh_box *box, const char *address, const struct outgoing *out)
 	struct port *p;
 	struct cell *c;
 	uint32_t gen;
-	int rc = address_parse(&a, address, strlen(address));
+	int rc = address_parse(&a, address, address_len(address));
 
 	/* A message that will be refused makes no cell. */
 	t = rc == NOH_OK ? sched_find_type(s, a.type, a.type_len) : NULL;
@@ -206,7 +215,7 @@ int api_send(noh_box *box, const char *address, const struct outgoing *out)
 	if (!p)
 		return NOH_ESTOPPED;
 	do {
-		rc = sched_resolve(p, address, strlen(address), &c, &gen);
+		rc = sched_resolve(p, address, address_len(address), &c, &gen);
 		if (rc == NOH_OK)
 			rc = send_cell(p, c, gen, out);
 	} while (rc == NOH_EGONE);
@@ -264,7 +273,7 @@ static bool wait_for_room(noh_box *box, const char *address, uint64_t until_ns)
 		add_seq_cst(&s->room_waiters, UINT32_MAX);
 		return true;             /* the next try says why */
 	}
-	if (sched_resolve(p, address, strlen(address), &c, &gen) == NOH_OK &&
+	if (sched_resolve(p, address, address_len(address), &c, &gen) == NOH_OK &&
 	    cell_type(s, c)->pub.full_mode == NOH_BLOCK)
 		full = mailbox_flag_room(&c->mailbox) &&
 		       mailbox_depth(&c->mailbox) >= cell_type(s, c)->capacity;
@@ -288,7 +297,7 @@ int api_send_until(noh_box *box, const char *address, const struct outgoing *out
 			rc = api_send(box, address, out);
 		if (rc != NOH_FULL)
 			return rc;
-		if (address_parse(&a, address, strlen(address)) == NOH_OK &&
+		if (address_parse(&a, address, address_len(address)) == NOH_OK &&
 		    sched_find_type(&box->sched, a.type, a.type_len)->pub.full_mode != NOH_BLOCK)
 			return rc;
 		if (!wait_for_room(box, address, until_ns))

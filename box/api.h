@@ -20,7 +20,8 @@ struct outgoing {
 
 int api_running(noh_box *box);
 struct port *api_port(noh_box *box);      /* to change something with; NULL once the box stops */
-int api_check_message(struct sched *s, struct type *t, uint32_t kind, size_t len);
+int api_check_message(struct sched *s, struct type *t, uint32_t kind, const void *body, size_t len);
+int api_check_body(const void *body, size_t len);             /* is there one? */
 int api_check_options(const noh_call_options *o);
 int api_may_block(const char *what);
 uint64_t api_until_ns(noh_box *box, uint32_t timeout_ms);

@@ -18,7 +18,7 @@ int noh_ref(noh_box *box, const char *address, noh_actor *ref)
 	p = api_look_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
-	rc = sched_resolve(p, address, strlen(address), &c, &gen);
+	rc = sched_resolve(p, address, address_len(address), &c, &gen);
 	if (rc == NOH_OK)
 		*ref = ref_make(cell_number(&box->sched, c), gen);
 	sched_port_done(p);
@@ -61,7 +61,7 @@ int api_ask_system(noh_box *box, const char *address, uint32_t op, uint32_t arg,
 
 	if (!p)
 		return NOH_ESTOPPED;
-	rc = sched_resolve(p, address, strlen(address), &c, &gen);
+	rc = sched_resolve(p, address, address_len(address), &c, &gen);
 	if (rc == NOH_OK)
 		return ask_system(box, p, c, gen, op, (int)arg, until);
 	sched_port_done(p);
@@ -88,7 +88,7 @@ static int look_up(struct port *p, const char *address, struct cell **c, uint32_
 		   struct address *a, struct type **t)
 {
 	struct sched *s = p->sched;
-	int rc = address_parse(a, address, strlen(address));
+	int rc = address_parse(a, address, address_len(address));
 
 	if (rc != NOH_OK)
 		return rc;

@@ -120,6 +120,7 @@ void box_stop_trees(noh_box *box, uint64_t until_ns, bool (*go_on)(void *arg), v
 /* change.c - what may change while it runs. */
 #define BOX_SLOW_TURN_MS 100
 uint32_t box_idle_ds(uint32_t idle_timeout_ms);              /* of the scheduler's tenths           */
+void box_tell_number(noh_box *box, const char *what, uint64_t from, uint64_t to);   /* as an event, if it is another and the box runs */
 
 /* disk.c - the durable side, in the order of a box's life. */
 int  box_disk_open(noh_box *box, const noh_options *o);      /* recovers; before types are known */

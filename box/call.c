@@ -60,7 +60,7 @@ static bool call_read_only(noh_box *box, const char *address, uint32_t kind, con
 	uint32_t gen;
 	bool ok = false;
 
-	if (address_parse(&a, address, strlen(address)) != NOH_OK)
+	if (address_parse(&a, address, address_len(address)) != NOH_OK)
 		return false;
 	turn.type = sched_find_type(s, a.type, a.type_len);
 	if (!turn.type || !turn.type->reads || kind >= turn.type->pub.kind_count ||
@@ -104,6 +104,17 @@ int api_check_options(const noh_call_options *o)
 	return NOH_OK;
 }
 
+/* Why is known of who is supervised: what it last failed of. */
+static int call_failed(noh_box *box, const char *address, int rc)
+{
+	noh_vitals v;
+
+	if ((rc != NOH_EFAILED && rc != NOH_EQUARANTINED && rc != NOH_EDEGRADED) ||
+	    noh_get_vitals(box, address, &v) != NOH_OK || !*v.reason)
+		return api_call_result(address, rc, 0, 0, false);
+	return error_set(rc, "%s: %s: %s", address, noh_strerror(rc), v.reason);
+}
+
 /* It was answered. */
 static void measure(struct sched *s, const char *address, uint64_t since_ns)
 {
@@ -112,7 +123,7 @@ static void measure(struct sched *s, const char *address, uint64_t since_ns)
 	struct address a;
 	struct port *p;
 
-	if (address_parse(&a, address, strlen(address)) == NOH_OK)
+	if (address_parse(&a, address, address_len(address)) == NOH_OK)
 		t = sched_find_type(s, a.type, a.type_len);
 	if (!t)
 		return;
@@ -133,6 +144,8 @@ static int call(noh_box *box, const char *address, struct outgoing *out, uint32_
 
 	if (rc == NOH_OK)
 		rc = api_running(box);
+	if (rc == NOH_OK)
+		rc = api_check_body(out->body, out->len);
 	if (rc != NOH_OK)
 		return rc;
 	if (call_read_only(box, address, out->kind, out->body, out->len, at_once, answer, answer_len, &rc))
@@ -156,6 +169,8 @@ static int call(noh_box *box, const char *address, struct outgoing *out, uint32_
 		*answer_len = got;
 	if (rc == NOH_ETIMEOUT)
 		return error_set(rc, "%s: no answer within %u ms", address, timeout_ms);
+	if (rc < 0)
+		return call_failed(box, address, rc);
 	return api_call_result(address, rc, got, room, answer != NULL);
 }
 

@@ -7,12 +7,27 @@
 
 #include "core/error.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* ── numbers ── */
+
+void box_tell_number(noh_box *box, const char *what, uint64_t from, uint64_t to)
+{
+	char before[24], after[24];
+
+	if (from == to || load_relaxed(&box->phase) != BOX_RUNNING)
+		return;
+	snprintf(before, sizeof before, "%llu", (unsigned long long)from);
+	snprintf(after, sizeof after, "%llu", (unsigned long long)to);
+	(void)noh_tell_config(box, what, before, after);
+}
 
 int noh_set_memory_budget(noh_box *box, uint64_t bytes)
 {
 	struct sched *s = &box->sched;
 
+	box_tell_number(box, "box.memory", load_relaxed(&s->memory_budget), bytes);
 	store_relaxed(&s->memory_budget, bytes);
 	if (box->disk.store)
 		box_disk_share(box);
@@ -30,7 +45,9 @@ int noh_set_memory_budget(noh_box *box, uint64_t bytes)
 
 int noh_set_slow_turn(noh_box *box, uint32_t ms)
 {
-	store_relaxed(&box->sched.slow_turn_ms, ms ? ms : BOX_SLOW_TURN_MS);
+	ms = ms ? ms : BOX_SLOW_TURN_MS;
+	box_tell_number(box, "box.slow_turn", load_relaxed(&box->sched.slow_turn_ms), ms);
+	store_relaxed(&box->sched.slow_turn_ms, ms);
 	return NOH_OK;
 }
 
@@ -54,6 +71,26 @@ static void sweep_anew(struct sched *s)
 	sched_wake_all(s);
 }
 
+static void show_idle(uint32_t ds, char *out, size_t size)
+{
+	if (ds == UINT32_MAX)
+		snprintf(out, size, "never");
+	else
+		snprintf(out, size, "%llu ms", (unsigned long long)(ds - 1) * 100);
+}
+
+static void tell_idle(noh_box *box, const struct type *t, uint32_t ds)
+{
+	char what[128], before[24], after[24];
+
+	if (load_relaxed(&box->phase) != BOX_RUNNING)
+		return;
+	snprintf(what, sizeof what, "idle timeout of %.64s", t->name);
+	show_idle(load_relaxed(&t->idle_ds), before, sizeof before);
+	show_idle(ds, after, sizeof after);
+	(void)noh_tell_config(box, what, before, after);
+}
+
 int noh_set_idle_timeout(noh_box *box, const char *type, uint32_t idle_timeout_ms)
 {
 	struct sched *s = &box->sched;
@@ -62,6 +99,8 @@ int noh_set_idle_timeout(noh_box *box, const char *type, uint32_t idle_timeout_m
 
 	if (!t)
 		return error_set(NOH_ENOTYPE, "there is no type %.64s", type);
+	if (load_relaxed(&t->idle_ds) != box_idle_ds(idle_timeout_ms))
+		tell_idle(box, t, box_idle_ds(idle_timeout_ms));
 	store_relaxed(&t->idle_ds, box_idle_ds(idle_timeout_ms));
 	for (uint32_t i = 0; i < s->type_count; i++)
 		if (load_relaxed(&s->types[i]->idle_ds) < least)
@@ -73,22 +112,6 @@ int noh_set_idle_timeout(noh_box *box, const char *type, uint32_t idle_timeout_m
 }
 
 /* ── limits ── */
-
-int noh_set_limits(noh_box *box, const char *type, const noh_limits *limits)
-{
-	static const noh_limits none;
-	struct sched *s = &box->sched;
-	struct type *t = sched_find_type(s, type, strlen(type));
-	int rc;
-
-	if (!t)
-		return error_set(NOH_ENOTYPE, "there is no type %.64s", type);
-	limits = limits ? limits : &none;
-	rc = limit_check(t->name, limits);
-	if (rc != NOH_OK)
-		return rc;
-	return limit_set(s, t, limits);
-}
 
 static void show_rate(atomic_u64 *step_ns, atomic_u64 *span_ns, double *per_second, uint32_t *burst)
 {
@@ -111,6 +134,49 @@ int noh_get_limits(noh_box *box, const char *type, noh_limits *limits)
 	limits->turns = load_relaxed(&t->limit.set.turns);
 	limits->over = load_relaxed(&t->limits) & LIMIT_REFUSE ? NOH_OVER_REFUSE : NOH_OVER_WAIT;
 	return NOH_OK;
+}
+
+/* "none"; or, of those there are, in the words of the settings. */
+static void show_limits(noh_box *box, const struct type *t, char *out, size_t size)
+{
+	noh_limits l;
+	size_t n;
+
+	(void)noh_get_limits(box, t->name, &l);
+	snprintf(out, size, "none");
+	n = 0;
+	if (l.per_second > 0)
+		n += (size_t)snprintf(out + n, size - n, "rate %.4g/%u ", l.per_second, l.burst);
+	if (l.actor_per_second > 0 && n < size)
+		n += (size_t)snprintf(out + n, size - n, "actor_rate %.4g/%u ", l.actor_per_second, l.actor_burst);
+	if (l.turns && n < size)
+		n += (size_t)snprintf(out + n, size - n, "turns %u ", l.turns);
+	if (n && n < size)
+		snprintf(out + n, size - n, "over %s", l.over == NOH_OVER_REFUSE ? "refuse" : "wait");
+}
+
+int noh_set_limits(noh_box *box, const char *type, const noh_limits *limits)
+{
+	static const noh_limits none;
+	struct sched *s = &box->sched;
+	struct type *t = sched_find_type(s, type, strlen(type));
+	char what[128], before[64], after[64];
+	int rc;
+
+	if (!t)
+		return error_set(NOH_ENOTYPE, "there is no type %.64s", type);
+	limits = limits ? limits : &none;
+	rc = limit_check(t->name, limits);
+	if (rc != NOH_OK)
+		return rc;
+	show_limits(box, t, before, sizeof before);
+	rc = limit_set(s, t, limits);
+	show_limits(box, t, after, sizeof after);
+	if (rc == NOH_OK && strcmp(before, after) != 0 && load_relaxed(&box->phase) == BOX_RUNNING) {
+		snprintf(what, sizeof what, "limits of %.64s", t->name);
+		(void)noh_tell_config(box, what, before, after);
+	}
+	return rc;
 }
 
 /* ── the pulse ── */

@@ -45,15 +45,35 @@ static void more_for_readers(void *arg)
 	feeds_news(box->server);                 /* nobody listens where there is none */
 }
 
+struct events_set { uint64_t bytes, ms; uint32_t detail; };
+
+static void tell_set(noh_box *box, const struct events_set *was, const struct events_set *now)
+{
+	static const char *const details[] = { "default", "all", "none" };
+
+	box_tell_number(box, "events.bytes", was->bytes, now->bytes);
+	box_tell_number(box, "events.keep", was->ms, now->ms);
+	if (was->detail != now->detail && load_relaxed(&box->phase) == BOX_RUNNING)
+		(void)noh_tell_config(box, "events.detail", details[was->detail], details[now->detail]);
+}
+
 int noh_set_events(noh_box *box, uint64_t bytes, uint64_t ms, int detail)
 {
+	struct events_set was = { load_relaxed(&box->events_bytes), load_relaxed(&box->events_ms),
+				  load_relaxed(&box->sched.events.detail) };
+	struct events_set now = { bytes ? bytes : EVENTS_MEMORY, ms ? ms : EVENTS_MS, (uint32_t)detail };
+
 	if (detail < NOH_EVENTS_DEFAULT || detail > NOH_EVENTS_NONE)
 		return error_set(NOH_EINVAL, "events_detail %d is none of the three", detail);
-	store_relaxed(&box->events_bytes, bytes ? bytes : EVENTS_MEMORY);
-	store_relaxed(&box->events_ms, ms ? ms : EVENTS_MS);
-	store_relaxed(&box->sched.events.detail, (uint32_t)detail);
+	if (detail == NOH_EVENTS_NONE)           /* then nothing is told any more */
+		tell_set(box, &was, &now);
+	store_relaxed(&box->events_bytes, now.bytes);
+	store_relaxed(&box->events_ms, now.ms);
+	store_relaxed(&box->sched.events.detail, now.detail);
 	if (box->disk.db)
 		db_keep_events(box->disk.db, bytes, ms);
+	if (detail != NOH_EVENTS_NONE)
+		tell_set(box, &was, &now);
 	return NOH_OK;
 }
 

@@ -96,7 +96,7 @@ static bool parse_cursor(const char *cursor, uint64_t *due_ms, const char **addr
 static int list_one(struct listing *l, const char *address, char *cursor)
 {
 	struct address a;
-	int rc = address_parse(&a, address, strlen(address));
+	int rc = address_parse(&a, address, address_len(address));
 
 	if (rc != NOH_OK)
 		return rc;

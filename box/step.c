@@ -25,7 +25,7 @@ static int check_part(struct sched *s, const noh_part *part, struct address *a, 
 	if (t->refused)
 		return error_set(t->refused, "type %s is refused: its stored actors are of a version that no "
 				 "migration leads from; see the log of the start, or run noh check", t->name);
-	return api_check_message(s, t, part->kind, part->len);
+	return api_check_message(s, t, part->kind, part->body, part->len);
 }
 
 /* Everything that can be refused before anything happens; *bytes: of addresses and bodies, padded. */

@@ -16,6 +16,7 @@ struct stopper {
 	noh_done_fn *done;
 	void        *user;
 	uint32_t     count, at;
+	uint32_t     left;                 /* who did not stop even by force: the first of them, plus 1; 0: nobody */
 	bool         by_force;
 	size_t       bytes;
 	uint32_t     from[];               /* where each address begins in the text behind it */
@@ -32,7 +33,7 @@ static struct cell *find(struct port *p, const char *address, struct type **t, u
 	struct address a;
 	struct cell *c;
 
-	if (address_parse(&a, address, strlen(address)) != NOH_OK || !(*t = sched_find_type(p->sched, a.type, a.type_len)))
+	if (address_parse(&a, address, address_len(address)) != NOH_OK || !(*t = sched_find_type(p->sched, a.type, a.type_len)))
 		return NULL;
 	epoch_enter(&p->epoch);
 	c = sched_find(p, &a, *t, address_hash(&a, p->sched->seed), gen);
@@ -71,7 +72,9 @@ static bool stop_next(struct stopper *st, struct port *p)
 /* Without a port: whoever is told may want one, and there are not many. */
 static void finish(struct stopper *st)
 {
-	if (st->done)
+	if (st->done && st->left)
+		st->done(st->user, NOH_ETIMEOUT, address_of(st, st->left - 1), strlen(address_of(st, st->left - 1)));
+	else if (st->done)
 		st->done(st->user, NOH_OK, NULL, 0);
 	mem_free(st, st->bytes);
 }
@@ -89,6 +92,8 @@ static void stopped(void *user, int status, const void *answer, size_t len)
 	} else if (status == NOH_ETIMEOUT && !st->by_force) {
 		st->by_force = true;
 	} else {
+		if (status == NOH_ETIMEOUT && !st->left)
+			st->left = st->at + 1;
 		st->by_force = false;
 		st->at++;
 	}
@@ -177,7 +182,10 @@ int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *
 
 /* ── and waiting for it ── */
 
-struct waiting { atomic_u32 done, users; };              /* who leaves last frees it */
+struct waiting {                                         /* who leaves last frees it */
+	atomic_u32 done, users;
+	char       left[ADDRESS_MAX + 1];                /* behind done: who did not stop; "": nobody */
+};
 
 static void leave(struct waiting *w)
 {
@@ -189,15 +197,15 @@ static void all_stopped(void *user, int status, const void *answer, size_t len)
 {
 	struct waiting *w = user;
 
-	(void)status;
-	(void)answer;
-	(void)len;
+	if (status == NOH_ETIMEOUT)
+		memcpy(w->left, answer, len);    /* ends with the zero that was there */
 	store_seq_cst(&w->done, 1);
 	futex_wake_all(&w->done);
 	leave(w);
 }
 
-static int wait_for(noh_box *box, struct waiting *w, uint64_t until_ns, bool (*go_on)(void *arg), void *arg)
+static int wait_for(noh_box *box, struct waiting *w, uint64_t until_ns, bool (*go_on)(void *arg), void *arg,
+		    char left[ADDRESS_MAX + 1])
 {
 	int rc = NOH_OK;
 
@@ -209,6 +217,7 @@ static int wait_for(noh_box *box, struct waiting *w, uint64_t until_ns, bool (*g
 		else
 			futex_wait(&w->done, 0, go_on && until_ns - now > LOOK_NS ? LOOK_NS : until_ns - now);
 	}
+	memcpy(left, rc == NOH_OK ? w->left : "", rc == NOH_OK ? sizeof w->left : 1);
 	leave(w);
 	return rc;
 }
@@ -216,6 +225,7 @@ static int wait_for(noh_box *box, struct waiting *w, uint64_t until_ns, bool (*g
 int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms)
 {
 	uint64_t until = api_until_ns(box, timeout_ms);
+	char left[ADDRESS_MAX + 1];
 	struct waiting *w;
 	int rc = api_may_block("noh_stop_tree");
 
@@ -230,12 +240,16 @@ int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms)
 		mem_free(w, sizeof *w);
 		return rc;
 	}
-	rc = wait_for(box, w, until, NULL, NULL);
+	rc = wait_for(box, w, until, NULL, NULL, left);
+	if (rc == NOH_OK && *left)
+		return error_set(NOH_ETIMEOUT, "%s did not stop in its time, not even by force: it was left behind, and the others "
+				 "have stopped", left);
 	return rc == NOH_OK ? rc : error_set(rc, "%s and those below it have not all stopped within %u ms", root, timeout_ms);
 }
 
 void box_stop_trees(noh_box *box, uint64_t until_ns, bool (*go_on)(void *arg), void *arg)
 {
+	char left[ADDRESS_MAX + 1];
 	struct stopper *st;
 	struct waiting *w;
 	struct port *p;
@@ -254,7 +268,7 @@ void box_stop_trees(noh_box *box, uint64_t until_ns, bool (*go_on)(void *arg), v
 	if (all)
 		finish(st);
 	if (begun)
-		(void)wait_for(box, w, until_ns, go_on, arg);
+		(void)wait_for(box, w, until_ns, go_on, arg, left);
 	else
 		mem_free(w, sizeof *w);
 }

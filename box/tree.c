@@ -10,7 +10,7 @@
 int tree_spell(noh_box *box, const char *address, char out[ADDRESS_MAX + 1], struct type **type)
 {
 	struct address a;
-	int rc = address_parse(&a, address, strlen(address));
+	int rc = address_parse(&a, address, address_len(address));
 
 	if (rc != NOH_OK)
 		return rc;

@@ -279,6 +279,8 @@ int noh_resume(noh_box *box, const char *what, uint32_t timeout_ms)
 		rc = api_running(box);
 	if (rc != NOH_OK)
 		return rc;
+	if (!what)
+		return error_set(NOH_EINVAL, "noh_resume: whom? An address, or a type");
 	if (strpbrk(what, ":/"))
 		return resume_one(box, what, until);
 	t = sched_find_type(&box->sched, what, strlen(what));

@@ -12,6 +12,8 @@ int address_parse(struct address *out, const char *text, size_t len)
 {
 	size_t split = 0;
 
+	if (!text)
+		return error_set(NOH_EINVAL, "there is no address: it is NULL");
 	if (len > ADDRESS_MAX)
 		return error_set(NOH_EADDRESS, "address of %zu bytes: at most %d are allowed", len,
 				 ADDRESS_MAX);

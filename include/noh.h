@@ -644,7 +644,9 @@ NOH_API int noh_scan(noh_box *box, const char *type, uint64_t *cursor, uint32_t 
  * Both lists are of the image, into which the journal is folded first: what was durable before the call is told. They
  * block for that (at most timeout_ms: then they tell what is there, and are NOH_ETIMEOUT in the end) and for reading. */
 
-/* Messages that were set aside (NOH_EPOISON), the oldest first. id is its name, and where to go on: `after` NULL begins
+/* Messages that were set aside, the oldest first: those of durable actors that were being handled each time the process ended
+ * (NOH_EPOISON), that failed more often than their type's supervision retries them, or that a durable actor sent to one
+ * that was given up. id is its name, and where to go on: `after` NULL begins
  * with the first. address: of that actor only, or NULL. Ends when each() returns anything but 0. */
 typedef struct noh_dead {
 	char        id[44];               /* "1794834000123-7"                              */
@@ -742,7 +744,8 @@ NOH_API int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest);
  * the last one. Errors as noh_events_read, but never NOH_ETOOOLD: those that go meanwhile are left out. */
 NOH_API int noh_events_last(noh_box *box, const char *address, uint32_t n, noh_event_fn *each, void *user);
 
-/* Change these options while it runs; zero means what it means there. Threads: any, one at a time. */
+/* Change these options while it runs; zero means what it means there. Threads: any, one at a time. What of this, of
+ * noh_set_memory_budget, noh_set_slow_turn, noh_set_idle_timeout and noh_set_limits is another than before is told as an event. */
 NOH_API int noh_set_events(noh_box *box, uint64_t events_bytes, uint64_t events_ms, int events_detail);
 
 /* Tell that a setting has changed, as an event of the box: what, from which value to which. */
@@ -787,12 +790,14 @@ NOH_API int noh_tree(noh_box *box, const char *root, noh_tree_fn *each, void *us
 
 /* Stop an actor and all below it: children first, the last spawned first of all, one after the other. Each has its type's
  * stop_ms to finish what waits (5000 without supervision), then it is stopped by force (as noh_deactivate does). Whoever
- * is not active is passed over, the root as well; those below it are not. Blocks at most timeout_ms: NOH_ETIMEOUT, and it goes on by
- * itself. noh_stop does this first with every tree there is. */
+ * is not active is passed over, the root as well; those below it are not. Who hangs in a turn is left behind after stop_ms once more. NOH_OK: nobody runs any more.
+ * NOH_ETIMEOUT: somebody was left behind, and noh_why names it; or it took longer than timeout_ms, and goes on by itself.
+ * Blocks at most timeout_ms. noh_stop does this first with every tree there is. */
 NOH_API int noh_stop_tree(noh_box *box, const char *root, uint32_t timeout_ms);
 
 /* The same without waiting, also from inside a turn (it begins at once, whatever becomes of the turn). done (or NULL) is
- * called as in noh_call_then, once all have stopped; without answer. */
+ * called as in noh_call_then, once all have stopped, without answer; or with NOH_ETIMEOUT and the address of the first that was
+ * left behind, without a zero. */
 NOH_API int noh_stop_tree_then(noh_box *box, const char *root, noh_done_fn *done, void *user);
 
 /* Let an actor that is not healthy begin anew; "type" instead of an address: all of that type that are. On disk when it

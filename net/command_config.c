@@ -156,7 +156,7 @@ static const struct setting *find(const struct arg *name)
 /* Levels by their names, also Redis's, and TYPE=LEVEL. */
 static bool set_levels(struct call *c, const struct arg *value)
 {
-	char text[VALUE_MAX];
+	char text[VALUE_MAX], before[VALUE_MAX] = "";
 
 	if (value->len >= sizeof text || memchr(value->at, 0, value->len) != NULL) {
 		out_error(call_out(c), "CONFIG SET failed (possibly related to argument 'loglevel') - no level of the log");
@@ -164,8 +164,13 @@ static bool set_levels(struct call *c, const struct arg *value)
 	}
 	memcpy(text, value->at, value->len);
 	text[value->len] = 0;
-	if (noh_set_log_level(call_box(c), text) == NOH_OK)
+	(void)noh_get_log_level(call_box(c), before, sizeof before);
+	if (noh_set_log_level(call_box(c), text) == NOH_OK) {
+		(void)noh_get_log_level(call_box(c), text, sizeof text);
+		if (strcmp(before, text) != 0)
+			(void)noh_tell_config(call_box(c), "loglevel", before, text);
 		return true;
+	}
 	out_error(call_out(c), "CONFIG SET failed (possibly related to argument 'loglevel') - %s", noh_why());
 	return false;
 }
@@ -205,8 +210,13 @@ static bool set(struct call *c, uint32_t at, int pass)
 	}
 	if (pass != SET_REST)
 		return true;
-	if (net_set_option(c->net, s->name, s->kind == SECONDS ? n * 1000 : n))
+	if (net_set_option(c->net, s->name, s->kind == SECONDS ? n * 1000 : n)) {
+		char after[24];
+
+		snprintf(after, sizeof after, "%" PRIu64, n);
+		(void)noh_tell_config(call_box(c), s->name, now, after);
 		return true;
+	}
 	out_error(call_out(c), "CONFIG SET failed (possibly related to argument '%s') - can't set immutable config", shown);
 	return false;
 }

@@ -29,6 +29,10 @@ static bool begin_at(struct call *c, const struct http_request *q, const struct 
 		http_problem(call_out(c), 400, "bad_cursor", "", "Last-Event-ID is the number of an event, as its id said");
 		return false;
 	}
+	if (!asked && got[EVENTS_LAST].given && got[EVENTS_CURSOR].given) {
+		http_problem(call_out(c), 400, "bad_query", "", "\"last\" and \"cursor\" both say where to begin: give one of them");
+		return false;
+	}
 	w->last = UINT32_MAX;
 	if (!asked && got[EVENTS_LAST].given)
 		w->last = (uint32_t)got[EVENTS_LAST].n;

@@ -188,6 +188,8 @@ static const struct shape shapes[] = {
 	{ "ActorNodeStatus",
 	  "{\"type\":\"object\",\"required\":[\"node_id\",\"status\",\"actors_active\",\"actors_capacity\",\"last_heartbeat\"],"
 	  "\"properties\":{\"node_id\":" STRING ",\"status\":" HEALTH ",\"actors_active\":" COUNT ",\"actors_capacity\":" COUNT
+	  ",\"actors_given_up\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0,\"description\":\"Degraded, stopped, quarantined, or "
+	  "awaiting a revision, as far as they were met since the start; the node is degraded while there are any\"}"
 	  ",\"last_heartbeat\":" TIME("When it last showed up")
 	  ",\"shards\":{\"type\":\"array\",\"description\":\"Its workers\",\"items\":{\"type\":\"object\",\"properties\":{"
 	  "\"worker\":" COUNT ",\"status\":" HEALTH ",\"last_heartbeat\":" TIME("When it last showed up") "}}}}}" },

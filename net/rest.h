@@ -33,7 +33,7 @@ enum { SCHEDULE_LIMIT, SCHEDULE_CURSOR, SCHEDULE_ADDRESS, SCHEDULE_TYPE };
 enum { CANCEL_ADDRESS, CANCEL_KIND };
 enum { DRAIN_DEADLINE, DRAIN_WAIT };
 enum { QUARANTINE_TYPE, QUARANTINE_LIMIT };
-enum { RESUME_WHOM };
+enum { RESUME_WHOM, RESUME_ADDRESS };
 
 struct rest_form {
 	const char *path, *schema, *response;      /* "/actor/send", names of components                    */

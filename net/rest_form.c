@@ -116,9 +116,11 @@ static const struct rest_field_text quarantine_texts[] = {
 };
 
 static const noh_json_field resume_fields[] = {
-	[RESUME_WHOM] = { .name = "actor", .type = NOH_JSON_STRING, .required = true, .least = 1, .most = ADDRESS_MAX } };
+	[RESUME_WHOM] = { .name = "actor", .type = NOH_JSON_STRING, .least = 1, .most = ADDRESS_MAX },
+	[RESUME_ADDRESS] = { .name = "actor_address", .type = NOH_JSON_STRING, .least = 1, .most = ADDRESS_MAX } };
 static const struct rest_field_text resume_texts[] = {
-	[RESUME_WHOM] = { "Its address; or the name of a type: all of that type that are not healthy", "\"npc-brain:character-abc123\"" } };
+	[RESUME_WHOM] = { "Its address; or the name of a type: all of that type that are not healthy", "\"npc-brain:character-abc123\"" },
+	[RESUME_ADDRESS] = { "The same: one of the two is given", NULL } };
 
 const struct rest_form rest_forms[FORMS] = {
 	[FORM_SEND] = { "/actor/send", "SendToActorRequest", "SendToActorResponse",
@@ -152,7 +154,7 @@ const struct rest_form rest_forms[FORMS] = {
 				   "Actors that are degraded, stopped, quarantined or awaiting a revision", quarantine_fields,
 				   quarantine_texts, 2 },
 	[FORM_QUARANTINE_RESUME] = { "/admin/quarantine/resume", "ResumeRequest", "ResumeResponse",
-				     "Let an actor that is not healthy begin anew", resume_fields, resume_texts, 1 },
+				     "Let an actor that is not healthy begin anew", resume_fields, resume_texts, 2 },
 };
 
 bool rest_read(struct call *c, const struct http_request *q, enum rest_form_id id, noh_json_got *got)

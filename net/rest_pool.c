@@ -13,6 +13,7 @@ struct pool {
 	const char   *node;
 	noh_box_stats stats;
 	uint64_t      now_ms;
+	uint64_t      given_up;  /* actors that take no messages: degraded, stopped, quarantined, awaiting */
 };
 
 static void put_c_text(noh_json_out *o, const char *name, const char *text)
@@ -30,7 +31,21 @@ static void put_health(noh_json_out *o, const struct pool *p, bool well, uint64_
 
 static bool is_well(const struct pool *p)
 {
-	return !p->stats.read_only && p->stats.total.stuck_ms < STUCK_MS;
+	return !p->stats.read_only && p->stats.total.stuck_ms < STUCK_MS && !p->given_up;
+}
+
+static uint64_t given_up(noh_box *box)
+{
+	uint64_t sum = 0;
+	const char *type;
+
+	for (unsigned i = 0; (type = noh_type_name(box, i)) != NULL; i++) {
+		noh_type_stats of;
+
+		if (noh_get_type_stats(box, type, &of) == NOH_OK)
+			sum += of.degraded + of.stopped + of.unwell;
+	}
+	return sum;
 }
 
 /* With a point whatever the locale is: no printf of fractions. */
@@ -75,6 +90,7 @@ static void write_pool(noh_json_out *o, const void *arg)
 	put_c_text(o, "node_id", p->node);
 	noh_json_put_uint(o, "actors_active", p->stats.actors);
 	noh_json_put_uint(o, "actors_capacity", p->stats.capacity);
+	noh_json_put_uint(o, "actors_given_up", p->given_up);
 	put_health(o, p, is_well(p), p->stats.total.stuck_ms);
 	put_shards(o, p);
 	noh_json_close(o, '}');
@@ -91,6 +107,7 @@ void rest_pool(struct call *c, const struct http_request *q)
 	if (c->later || !rest_read(c, q, FORM_POOL, NULL))
 		return;
 	rc = noh_get_stats(p.box, &p.stats);
+	p.given_up = rc == NOH_OK ? given_up(p.box) : 0;
 	if (rc == NOH_OK)
 		rest_reply_json(call_out(c), 200, write_pool, &p);
 	else

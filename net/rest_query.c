@@ -147,6 +147,16 @@ static int unknown(const struct rest_query *form, const char *name, int len)
 	return error_set(NOH_EINVAL, "there is no \"%.*s\" here: %s takes %s", len < 40 ? len : 40, name, form->path, list);
 }
 
+/* Bodies say actor_address, queries actor: both are fine here. */
+static bool is_name(const char *field, const char *at, int len)
+{
+	static const char alias[] = "actor_address";
+
+	if ((int)strlen(field) == len && memcmp(field, at, (size_t)len) == 0)
+		return true;
+	return strcmp(field, "actor") == 0 && len == (int)sizeof alias - 1 && memcmp(at, alias, sizeof alias - 1) == 0;
+}
+
 /* One "name=value". */
 static int pair(const struct rest_query *form, const char *at, const char *end, struct query_got *got)
 {
@@ -154,7 +164,7 @@ static int pair(const struct rest_query *form, const char *at, const char *end, 
 	int len = (int)((equals ? equals : end) - at);
 
 	for (uint32_t i = 0; i < form->count; i++) {
-		if ((int)strlen(form->fields[i].name) != len || memcmp(form->fields[i].name, at, (size_t)len) != 0)
+		if (!is_name(form->fields[i].name, at, len))
 			continue;
 		if (got[i].given)
 			return error_set(NOH_EINVAL, "\"%s\" is there twice", form->fields[i].name);

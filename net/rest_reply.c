@@ -84,13 +84,18 @@ static void write_problem(noh_json_out *o, const void *arg)
 	noh_json_close(o, '}');
 }
 
-/* "... try again in 2500 ms": what NOH_ERATE's sentence ends with. */
+static bool says_when(const struct reply_part *part)
+{
+	return part->len > 4 && memcmp((const char *)part->body + part->len - 3, " ms", 3) == 0;
+}
+
+/* "... try again in 2500 ms": what the sentences of NOH_ERATE and NOH_EDEGRADED end with. */
 static unsigned long long seconds_said(const struct reply_part *part)
 {
-	const char *at = part->len > 4 ? (const char *)part->body + part->len - 3 : NULL;
+	const char *at = says_when(part) ? (const char *)part->body + part->len - 3 : NULL;
 	unsigned long long ms = 0, digit = 1;
 
-	if (!at || memcmp(at, " ms", 3) != 0)
+	if (!at)
 		return 1;
 	while (at > (const char *)part->body && at[-1] >= '0' && at[-1] <= '9' && digit <= 1000000000) {
 		ms += (unsigned long long)(*--at - '0') * digit;
@@ -102,8 +107,13 @@ static unsigned long long seconds_said(const struct reply_part *part)
 /* Try again later, where that may help; and that it is the stored refusal. */
 static const char *problem_headers(const struct out *o, int http, const struct reply_part *part, char *room, size_t size)
 {
+	/* Who was given up waits for somebody, not for a time. */
+	if (part->status == NOH_EQUARANTINED || (part->status == NOH_EDEGRADED && !says_when(part)))
+		return "";
 	if (http == 429 || http == 503 || http == 507) {
-		snprintf(room, size, "Retry-After: %llu\r\n", part->status == NOH_ERATE ? seconds_said(part) : 1);
+		bool said = part->status == NOH_ERATE || part->status == NOH_EDEGRADED;
+
+		snprintf(room, size, "Retry-After: %llu\r\n", said ? seconds_said(part) : 1);
 		return room;
 	}
 	return o->replayed ? "Idempotency-Replayed: true\r\n" : "";

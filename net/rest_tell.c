@@ -89,7 +89,14 @@ void rest_quarantine_resume(struct call *c, const struct http_request *q)
 	noh_json_got got[REST_FIELDS_MAX];
 	struct tell_wish w = { .proto = 0 };
 
-	if (!may_look(c) || !rest_read(c, q, FORM_QUARANTINE_RESUME, got) || !take_whom(c, got[RESUME_WHOM].value, w.whom))
+	if (!may_look(c) || !rest_read(c, q, FORM_QUARANTINE_RESUME, got))
+		return;
+	if (got[RESUME_WHOM].given == got[RESUME_ADDRESS].given) {
+		http_problem(call_out(c), 422, "invalid", "", "whom? \"actor\" is an address, or the name of a type; \"actor_address\" is the "
+			     "same: give one of them");
+		return;
+	}
+	if (!take_whom(c, got[got[RESUME_WHOM].given ? RESUME_WHOM : RESUME_ADDRESS].value, w.whom))
 		return;
 	call_log(c, "resume", w.whom);
 	ask(c, tell_resume, &w);

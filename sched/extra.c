@@ -86,20 +86,23 @@ static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, cons
 void serve_tell_broken(struct worker *w, struct cell *c, uint64_t token)
 {
 	int code = supervise_code(w, c);
-	struct vitals *v = vitals_if(c);
-	bool told = code != NOH_EFAILED && v && v->reason && (token & TOKEN_OF_NET);
+	char text[SUPERVISE_SENTENCE];
+	bool told = code != NOH_EFAILED && (token & TOKEN_OF_NET);
+	size_t len = told ? supervise_sentence(w, c, text) : 0;
 
 	if (token && sched_is_durable(w->fixed.sched))
-		gate_answer(w, load_relaxed(body_due(c->body)), token, code, told ? v->reason : NULL,
-			    told ? v->of.reason_len : 0);
+		gate_answer(w, load_relaxed(body_due(c->body)), token, code, told ? text : NULL, len);
 	else if (token)
-		gate_complete(&w->mine.port, token, code, told ? v->reason : NULL, told ? v->of.reason_len : 0);
+		gate_complete(&w->mine.port, token, code, told ? text : NULL, len);
 }
 
 /* It is down, and will be back. */
-static void tell_down(struct worker *w, uint64_t token)
+static void tell_down(struct worker *w, struct cell *c, uint64_t token)
 {
-	gate_complete(&w->mine.port, token, NOH_EDEGRADED, NULL, 0);
+	char text[SUPERVISE_SENTENCE];
+	size_t len = token & TOKEN_OF_NET ? supervise_sentence(w, c, text) : 0;
+
+	gate_complete(&w->mine.port, token, NOH_EDEGRADED, len ? text : NULL, len);
 }
 
 /* What waits for an actor that is being thrown out, or that could not be activated. */
@@ -264,7 +267,7 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 		if (c->flags & CELL_BROKEN)
 			serve_tell_broken(w, c, n->token);
 		else if (supervise_is_down(c))
-			tell_down(w, n->token);
+			tell_down(w, c, n->token);
 		else
 			tell_active(w, c, n);
 		break;

@@ -6,6 +6,10 @@
 #include "sched/serve.h"
 #include "sched/watch.h"
 
+#include <stdio.h>
+
+#define NAME_SHOWN 64                      /* bytes of an address in a sentence; a longer one nobody types */
+
 /* ── giving up ── */
 
 static const char *const then_names[] = { "escalated", "degraded", "stopped", "quarantined", "quarantined with its type",
@@ -38,11 +42,12 @@ static void set_flags(struct worker *w, struct vitals *v, uint32_t flags)
 	vitals_unlock(w->fixed.sched, v);
 }
 
-static void tell(struct worker *w, struct cell *c, const struct vitals *v, noh_health health)
+static void tell(struct worker *w, struct cell *c, const struct vitals *v)
 {
+	noh_health health = (noh_health)v->of.health;
 	enum notice_kind kind = health == NOH_DEGRADED ? NOTICE_DEGRADED : health == NOH_STOPPED ? NOTICE_STOPPED : NOTICE_QUARANTINED;
 
-	supervise_tell(w, c, v, (int)kind, noh_health_name(NOH_DOWN), noh_health_name(health));
+	supervise_tell(w, c, v, (int)kind, noh_health_name(health));
 	if (v->of.flags & VITALS_WHOLE_TYPE)
 		notice_of(w->fixed.sched, cell_type(w->fixed.sched, c)->name, kind,
 			  &(noh_emit_options){ .from = noh_health_name(NOH_HEALTHY), .to = noh_health_name(health), .reason = v->reason });
@@ -65,15 +70,16 @@ void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then)
 	set_flags(w, v, then == NOH_THEN_QUARANTINE_TYPE ? VITALS_WHOLE_TYPE : 0);
 	if (v->of.flags & VITALS_WHOLE_TYPE)
 		store_release(&cell_type(w->fixed.sched, c)->quarantined, QUARANTINED_NOW);
-	tell(w, c, v, health);
 }
 
-/* And it leaves memory: its last turn is its on_deactivate. */
+/* And it leaves memory: its last turn is its on_deactivate, in which it may erase itself, and with that what it failed of. */
 void given_up_retire(struct worker *w, struct cell *c, struct vitals *v)
 {
 	const noh_supervision *own = &cell_type(w->fixed.sched, c)->sup;
 
-	life_retire(w, c);
+	life_retire(w, c, GONE_FAILED);
+	if (v->of.health >= NOH_DEGRADED)
+		tell(w, c, v);
 	if (v->of.health == NOH_DEGRADED)
 		try_later(w, c, own->cap_ms);
 	if (v->of.flags & VITALS_WHOLE_TYPE)
@@ -96,6 +102,7 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 
 	if (!t->supervised || !poison_blames(w->fixed.sched, c) || !(v = vitals_of(w->fixed.sched, c)))
 		return false;
+	v->told = "active";                      /* as it was when the process ended */
 	if (supervise_count(w, c, v, &t->sup, "the process ended while it was handling a message")) {
 		if (supervise_back_off(w, c, v, true, 0))
 			supervise_note(w, c);
@@ -103,6 +110,7 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 	}
 	supervise_count_restart(w, v);
 	supervise_note(w, c);
+	supervise_tell(w, c, v, NOTICE_RESTARTED, "activating");
 	return false;
 }
 
@@ -120,6 +128,7 @@ bool supervise_admits(struct worker *w, struct cell *c)
 	struct vitals *v = vitals_if(c);
 
 	if (v && may_try_again(w, v, t)) {
+		v->told = noh_health_name(NOH_DEGRADED);
 		supervise_set_health(w, v, NOH_HEALTHY, 0);
 		supervise_note(w, c);
 	}
@@ -146,6 +155,40 @@ int supervise_code(struct worker *w, struct cell *c)
 	return v->of.health >= NOH_QUARANTINED ? NOH_EQUARANTINED : NOH_EDEGRADED;
 }
 
+/* A name that a person reads, and may type again. */
+static void plain_name(char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			*name = '?';
+}
+
+size_t supervise_sentence(struct worker *w, struct cell *c, char out[SUPERVISE_SENTENCE])
+{
+	struct type *t = cell_type(w->fixed.sched, c);
+	struct vitals *v = vitals_if(c);
+	noh_health health = v ? (noh_health)v->of.health : NOH_HEALTHY;
+	bool with_type = load_relaxed(&t->quarantined);
+	const char *reason = v && v->reason ? v->reason : "it failed too often";
+	char address[ADDRESS_MAX + 1], hint[ADDRESS_MAX + 64] = "noh quarantine list names it";
+	uint64_t now = sched_wall_ms(w);
+	size_t len = cell_address(w->fixed.sched, c, address);
+	int n;
+
+	plain_name(address);
+	if (with_type)
+		snprintf(hint, sizeof hint, "noh quarantine resume %s", t->name);
+	else if (len <= NAME_SHOWN)
+		snprintf(hint, sizeof hint, "noh quarantine resume %s", address);
+	if (!with_type && health <= NOH_DEGRADED)
+		n = snprintf(out, SUPERVISE_SENTENCE, "%.*s is %s: %s; try again in %llu ms", NAME_SHOWN, address, noh_health_name(health),
+			     reason, (unsigned long long)(v && v->of.until_ms > now ? v->of.until_ms - now : 1));
+	else
+		n = snprintf(out, SUPERVISE_SENTENCE, "%.*s is %s: %s; %s", NAME_SHOWN, address,
+			     with_type ? "quarantined with its type" : noh_health_name(health), reason, hint);
+	return n < SUPERVISE_SENTENCE ? (size_t)n : SUPERVISE_SENTENCE - 1;
+}
+
 /* A revision above the desired one is a new beginning. */
 static bool is_newer(struct worker *w, struct cell *c, const struct msg *m)
 {
@@ -164,8 +207,8 @@ static void begin_anew(struct worker *w, struct cell *c)
 {
 	struct vitals *v = vitals_if(c);
 
-	notice(&w->mine.port, c, NOTICE_RESUMED, noh_health_name((noh_health)v->of.health), noh_health_name(NOH_HEALTHY), NULL,
-	       v->of.desired);
+	v->told = noh_health_name((noh_health)v->of.health);     /* maybe by a process before this one */
+	notice(&w->mine.port, c, NOTICE_RESUMED, notice_moves(c, NULL), "not active", NULL, v->of.desired);
 	supervise_set_health(w, v, NOH_HEALTHY, 0);
 	supervise_forgive(w, v, true);
 	set_flags(w, v, 0);
@@ -218,7 +261,7 @@ static void end(struct worker *w, struct cell *c)
 		return;
 	supervise_come_up(w, c, v);
 	supervise_set_health(w, v, NOH_DOWN, 0);
-	life_retire(w, c);
+	life_retire(w, c, GONE_STOP);
 }
 
 /* By force it goes now: what it waits for does not come any more. Else when it is back. */
@@ -278,7 +321,7 @@ void supervise_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 		if (!(c->flags & CELL_BROKEN) && is_given_up(w, c)) {
 			if (v && v->down)
 				supervise_come_up(w, c, v);
-			life_retire(w, c);
+			life_retire(w, c, GONE_FAILED);
 		}
 		break;
 	case SYS_END:

@@ -199,7 +199,7 @@ int kin_adopt(noh_turn *t, const char *text, uint64_t *order)
 	const struct kv_node *n;
 	struct address a;
 	size_t len;
-	int rc = address_parse(&a, text, strlen(text));
+	int rc = address_parse(&a, text, address_len(text));
 
 	if (rc == NOH_OK)
 		rc = open_vitals(t);
@@ -230,7 +230,7 @@ int noh_disown(noh_turn *t, const char *text)
 	char address[ADDRESS_MAX + 1];
 	uint8_t key[KEY_LEN];
 	struct address a;
-	int rc = address_parse(&a, text, strlen(text));
+	int rc = address_parse(&a, text, address_len(text));
 
 	if (rc == NOH_OK)
 		rc = open_vitals(t);

@@ -303,9 +303,9 @@ bool life_activate(struct worker *w, struct cell *c)
 		count_one(&w->mine.port.types[t->index].activations, 1);
 		sched_note_since(w, c);
 		count_one(&w->mine.port.types[t->index].loaded, existed);
-		if (notice_wanted(s, t))
-			notice_came(&w->mine.port, c);
 	}
+	if (notice_wanted(s, t))
+		notice_came(&w->mine.port, c);
 	set_active(c);
 	return true;
 }
@@ -455,6 +455,8 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 	count_one(&p->bytes_given, birth_bytes(t, body_id_len(t, c->body)));
 	if (cell_life(c) == NOH_DEACTIVATING)
 		count_gone(w, c, t, why_gone(w, c, t));
+	else if (notice_wanted(s, t) && supervise_left_down(c))
+		notice_went(p, c, why_gone(w, c, t));
 	cell_set_life(c, NOH_NOT_ACTIVE);
 	say_goodbye(p, c, NOH_OK);
 	must(!c->ext || !c->ext->joins);                 /* an empty mailbox is beyond every place in it */
@@ -489,7 +491,7 @@ static int put_away(struct worker *w, struct cell *c, struct type *t)
 }
 
 /* What cannot be stored now is when it leaves memory: until then it stays, and is refused what waits. */
-void life_retire(struct worker *w, struct cell *c)
+void life_retire(struct worker *w, struct cell *c, enum gone why)
 {
 	struct type *t = cell_type(w->fixed.sched, c);
 	bool active = cell_life(c) == NOH_ACTIVE;
@@ -498,7 +500,7 @@ void life_retire(struct worker *w, struct cell *c)
 		(void)put_away(w, c, t);
 	events_leave(&w->mine.port, c);
 	if (active)
-		count_gone(w, c, t, GONE_FAILED);
+		count_gone(w, c, t, why);
 	cell_set_life(c, NOH_NOT_ACTIVE);
 	c->flags &= (uint8_t)~CELL_READY;
 	c->flags |= CELL_BROKEN;

@@ -143,7 +143,7 @@ int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *bod
 
 	if (__builtin_expect(t->so_far.flags & TURN_READONLY, 0))
 		return turn_read_only(t);
-	rc = birth_name(&t->worker->mine.port, address, strlen(address), &who);
+	rc = birth_name(&t->worker->mine.port, address, address_len(address), &who);
 	if (__builtin_expect(rc != NOH_OK, 0))
 		return rc;
 	/* It ends later than this turn; or a cell is looked at before it is written to. */

@@ -7,6 +7,7 @@
 #include "core/event.h"
 #include "core/utf8.h"
 #include "sched/turn.h"
+#include "sched/vitals.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 
 /* Records need an address. Nobody is there: RECORD_NOTICE says so. */
 static const char nobody[] = "box:events";
+
+static const char active[] = "active", not_active[] = "not active";
 
 const char *notice_name(enum notice_kind kind)
 {
@@ -241,9 +244,24 @@ void notice(struct port *p, struct cell *c, enum notice_kind kind, const char *f
 								.revision = revision });
 }
 
+/* Whoever has failed has vitals: they keep what an actor's life does not tell. */
+const char *notice_moves(struct cell *c, const char *to)
+{
+	struct vitals *v = vitals_if(c);
+	noh_life life = cell_life(c);
+	const char *from = life == NOH_ACTIVE || life == NOH_DEACTIVATING ? active : not_active;
+
+	if (!v)
+		return from;
+	if (v->told)
+		from = v->told;
+	v->told = to == active || to == not_active ? NULL : to;
+	return from;
+}
+
 void notice_came(struct port *p, struct cell *c)
 {
-	notice(p, c, NOTICE_ACTIVATED, "not active", "active", NULL, 0);
+	notice(p, c, NOTICE_ACTIVATED, notice_moves(c, active), active, NULL, 0);
 }
 
 void notice_went(struct port *p, struct cell *c, enum gone why)
@@ -253,7 +271,7 @@ void notice_went(struct port *p, struct cell *c, enum gone why)
 		[GONE_FORCED] = "it was forced to", [GONE_SELF] = "it stopped itself", [GONE_ERASED] = "it erased itself",
 		[GONE_STOP] = "the box stops", [GONE_FAILED] = "it was given up" };
 
-	notice(p, c, NOTICE_DEACTIVATED, "active", "not active", reasons[why], 0);
+	notice(p, c, NOTICE_DEACTIVATED, notice_moves(c, not_active), not_active, reasons[why], 0);
 }
 
 /* Several workers may count at once, and lose one: then one more is told. */
@@ -303,6 +321,9 @@ int noh_emit(noh_turn *t, const noh_emit_options *o)
 	if (problem)
 		return error_set(o->len > NOH_EVENT_DATA ? NOH_ETOOBIG : NOH_EINVAL, "%s: not an event: %s",
 				 noh_address(t), problem);
+	if (o->reason && strlen(o->reason) > NOH_EVENT_REASON)
+		return error_set(NOH_ETOOBIG, "%s: not an event: a reason has at most %d bytes, not %zu", noh_address(t),
+				 NOH_EVENT_REASON, strlen(o->reason));
 	if (!(t->so_far.flags & TURN_EVENTS)) {
 		t->events = NULL;
 		t->events_end = &t->events;

@@ -25,6 +25,9 @@ const char *notice_name(enum notice_kind kind);          /* "dead_letter" */
 void notice(struct port *p, struct cell *c, enum notice_kind kind, const char *from, const char *to, const char *reason,
 	    uint64_t revision);
 
+/* The states of an actor's next event: an event begins where the last one ended. Returns what it was in, and keeps `to`. */
+const char *notice_moves(struct cell *c, const char *to);
+
 /* The same of somebody without a cell: an address, or a type's name; data: a JSON object, or NULL. */
 void notice_of(struct sched *s, const char *actor, enum notice_kind kind, const noh_emit_options *what);
 

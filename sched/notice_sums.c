@@ -94,13 +94,15 @@ static void tell_type(struct notice_sums *n, struct sched *s, struct type *t)
 	}
 }
 
-/* Messages whose receiver was gone. Those set aside are told by themselves. */
+/* Messages whose receiver was gone. Those set aside are told by themselves: they are counted as such before they are counted
+ * as dead letters, so they are looked at last. */
 static void tell_dead(struct notice_sums *n, struct sched *s)
 {
 	uint64_t all = sched_sum(s, offsetof(struct port, dead_letters)), aside = 0;
 
 	for (uint32_t i = 0; i < s->type_count; i++)
-		aside += sum_of(s, i, offsetof(struct type_counts, quarantined));
+		aside += sum_of(s, i, offsetof(struct type_counts, quarantined)) +
+			 sum_of(s, i, offsetof(struct type_counts, set_aside));
 	if (all > aside && all - aside > n->dead) {
 		tell(s, "", NOTICE_DEAD_LETTER, all - aside - n->dead, "undeliverable", "messages: their receivers were gone");
 		n->dead = all - aside;

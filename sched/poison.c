@@ -96,9 +96,9 @@ bool poison_hit(struct worker *w, struct cell *c, const noh_msg *m)
 		if (t->durable)
 			(void)durable_note(w, c, false, put_dead, (void *)(uintptr_t)m);
 		notice(&w->mine.port, c, NOTICE_DEAD_LETTER, NULL, NULL, reason, 0);
-		count_one(&w->mine.port.dead_letters, 1);
 		count_one(&w->mine.port.types[t->index].failed, 1);
 		count_one(&w->mine.port.types[t->index].quarantined, 1);
+		count_one(&w->mine.port.dead_letters, 1);
 		if (m->reply_to)
 			gate_answer(w, w->mine.turn.due, m->reply_to, NOH_EPOISON, NULL, 0);
 		return true;

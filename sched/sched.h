@@ -436,7 +436,7 @@ bool msg_set_body(struct msg *m, const void *body, size_t len);
 bool life_activate(struct worker *w, struct cell *c);      /* false: broken */
 bool life_activate_new(struct worker *w, struct cell *c, struct type *t);   /* false: not the short way */
 bool life_deactivate(struct worker *w, struct cell *c);    /* true: it is gone */
-void life_retire(struct worker *w, struct cell *c);        /* given up: its last turn; what waits is refused, then it goes */
+void life_retire(struct worker *w, struct cell *c, enum gone why);      /* its last turn; what waits is refused, then it goes */
 uint32_t life_sweep(struct worker *w);                     /* what idled out; under pressure, more */
 uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
 void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */

@@ -56,9 +56,9 @@ void supervise_count_restart(struct worker *w, struct vitals *v)
 	vitals_unlock(w->fixed.sched, v);
 }
 
-void supervise_tell(struct worker *w, struct cell *c, const struct vitals *v, int kind, const char *from, const char *to)
+void supervise_tell(struct worker *w, struct cell *c, const struct vitals *v, int kind, const char *to)
 {
-	notice(&w->mine.port, c, (enum notice_kind)kind, from, to, v->reason, v->of.desired);
+	notice(&w->mine.port, c, (enum notice_kind)kind, notice_moves(c, to), to, v->reason, v->of.desired);
 }
 
 struct note_parts { const noh_msg *dead; const char *reason; };
@@ -147,7 +147,7 @@ bool supervise_count(struct worker *w, struct cell *c, struct vitals *v, const n
 	v->of.failed_ms = now;
 	(void)vitals_text(&v->reason, &v->of.reason_len, reason, len < NOH_REASON_MAX ? len : NOH_REASON_MAX);
 	vitals_unlock(w->fixed.sched, v);
-	supervise_tell(w, c, v, NOTICE_FAILED, cell_life(c) == NOH_ACTIVE ? "active" : "activating", noh_health_name(NOH_DOWN));
+	supervise_tell(w, c, v, NOTICE_FAILED, noh_health_name(NOH_DOWN));
 	return p->restarts != NOH_NEVER && v->of.in_window > p->restarts;
 }
 
@@ -203,6 +203,7 @@ void supervise_restart(struct worker *w, struct cell *c)
 	if (!v || (c->flags & CELL_BROKEN) || cell_life(c) == NOH_DEACTIVATING)
 		return;
 	supervise_come_up(w, c, v);
+	supervise_tell(w, c, v, NOTICE_RESTARTED, "activating");
 	if (PLANT(PLANT_RESTART_LOSES)) {        /* what waited is gone with the old life */
 		struct slot *slot;
 
@@ -218,7 +219,6 @@ void supervise_restart(struct worker *w, struct cell *c)
 		events_leave(&w->mine.port, c);
 	}
 	count_one(&w->mine.port.types[v->type].restarts, 1);
-	supervise_tell(w, c, v, NOTICE_RESTARTED, noh_health_name(NOH_DOWN), "activating");
 	serve_activate(w, c);
 	kin_restarted(w, c, v);
 }
@@ -256,7 +256,7 @@ bool supervise_back_off(struct worker *w, struct cell *c, struct vitals *v, bool
 		sched_logf(s, NOH_ERROR, address, "failed %u times within %u ms: that is its parent's failure: %s", v->of.in_window,
 			   p->within_ms, v->reason ? v->reason : "");
 		delay = p->cap_ms;               /* its parent restarts it before, if it can */
-		supervise_tell(w, c, v, NOTICE_ESCALATED, "active", noh_health_name(NOH_DOWN));
+		supervise_tell(w, c, v, NOTICE_ESCALATED, noh_health_name(NOH_DOWN));
 		kin_escalate(w, c, v, hops + 1);
 	} else {
 		delay = backoff_ms(w, p, v->of.streak);
@@ -310,9 +310,9 @@ static void set_aside(struct worker *w, struct cell *c, int rc)
 
 	record(w, c, t->msg_count ? &t->msgs[0] : NULL);
 	if (t->msg_count)
-		supervise_tell(w, c, c->ext->vitals, NOTICE_DEAD_LETTER, NULL, NULL);
-	count_one(&w->mine.port.dead_letters, t->msg_count);
+		notice(&w->mine.port, c, NOTICE_DEAD_LETTER, NULL, NULL, c->ext->vitals->reason, c->ext->vitals->of.desired);
 	count_one(&counts->set_aside, t->msg_count);
+	count_one(&w->mine.port.dead_letters, t->msg_count);
 	serve_answer_failed(w, rc);
 }
 
@@ -325,7 +325,7 @@ static void give_up_in_turn(struct worker *w, struct cell *c, struct vitals *v, 
 		given_up_mark(w, c, v, supervise_policy(w, v, 0));
 	set_aside(w, c, rc);
 	if (temporary)
-		life_retire(w, c);
+		life_retire(w, c, GONE_FAILED);
 	else
 		given_up_retire(w, c, v);
 	watch_tell(w, v, rc, true);

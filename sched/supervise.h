@@ -43,6 +43,11 @@ static inline bool supervise_is_down(const struct cell *c)
 {
 	return c->ext && c->ext->vitals && c->ext->vitals->down;
 }
+/* It was told that it is down, or being restarted, and nothing more will be: it leaves memory. */
+static inline bool supervise_left_down(const struct cell *c)
+{
+	return c->ext && c->ext->vitals && c->ext->vitals->told && c->ext->vitals->of.health < NOH_DEGRADED;
+}
 void supervise_go_down(struct worker *w, struct cell *c, struct vitals *v, uint64_t delay_ms);
 void supervise_restart(struct worker *w, struct cell *c);        /* now, on_activate and all; down or not */
 
@@ -54,6 +59,8 @@ void supervise_leaves(struct worker *w, struct cell *c, bool forced);    /* some
  * which has been kept. */
 enum refused { REFUSED_NOT, REFUSED_DONE };
 enum refused supervise_refuse(struct worker *w, struct cell *c, const struct msg *m);
+#define SUPERVISE_SENTENCE 512
+size_t supervise_sentence(struct worker *w, struct cell *c, char out[SUPERVISE_SENTENCE]);       /* why not, and what to do; its length */
 int  supervise_code(struct worker *w, struct cell *c);           /* what a caller is told; NOH_EFAILED: not given up */
 
 void supervise_stopped(struct worker *w, struct cell *c, enum gone why);       /* it leaves memory */
@@ -67,8 +74,8 @@ void supervise_set_health(struct worker *w, struct vitals *v, noh_health health,
 void supervise_come_up(struct worker *w, struct cell *c, struct vitals *v);      /* it is not down any more */
 void supervise_count_restart(struct worker *w, struct vitals *v);
 bool supervise_count(struct worker *w, struct cell *c, struct vitals *v, const noh_supervision *p, const char *reason);   /* a failure; true: too often */
-/* As an event; its reason is that of its last failure. kind: enum notice_kind. */
-void supervise_tell(struct worker *w, struct cell *c, const struct vitals *v, int kind, const char *from, const char *to);
+/* As an event, from the state it was last told to be in; its reason is that of its last failure. kind: enum notice_kind. */
+void supervise_tell(struct worker *w, struct cell *c, const struct vitals *v, int kind, const char *to);
 int  supervise_policy(struct worker *w, const struct vitals *v, uint32_t hops);  /* NOH_THEN_... */
 bool supervise_back_off(struct worker *w, struct cell *c, struct vitals *v, bool too_often, uint32_t hops);   /* false: given up */
 void given_up_mark(struct worker *w, struct cell *c, struct vitals *v, int then);      /* whoever looks sees it so */

@@ -318,7 +318,7 @@ static int no_letter(const char *address)
 static int resolve(noh_turn *t, const char *address, uint32_t *number, uint32_t *gen)
 {
 	struct cell *c;
-	size_t       len = strlen(address);
+	size_t       len = address_len(address);
 	int          rc;
 
 	if (t->so_far.flags & TURN_READONLY)

@@ -35,6 +35,7 @@ struct vitals {
 	/* the runner's alone, and not stored: */
 	uint32_t        entry, worker;     /* in the wheel: when the back-off is over              */
 	uint64_t        serial;            /* of that: an older one that fires says nothing        */
+	const char     *told;              /* the state it was last told to be in; NULL: its life says it */
 	struct round   *round;             /* children that are being restarted (kin.h)            */
 	uint8_t         counted;           /* the health it is counted with                        */
 	bool            down;              /* it rests until then                                  */

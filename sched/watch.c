@@ -41,7 +41,7 @@ static int check(noh_turn *t, const char *address, struct named *who)
 		return turn_read_only(t);
 	if (t->so_far.flags & TURN_STEP)
 		return error_set(NOH_EINVAL, "%s: noh_watch inside a step over several actors", noh_address(t));
-	rc = birth_name(&t->worker->mine.port, address, strlen(address), who);
+	rc = birth_name(&t->worker->mine.port, address, address_len(address), who);
 	if (rc == NOH_OK && who->type == t->type && who->hash == load_relaxed(&load_relaxed(&t->cell)->body->hash))
 		return error_set(NOH_EINVAL, "%s would watch itself", noh_address(t));
 	return rc;

@@ -139,6 +139,19 @@ static void exchange(struct settings *a, struct settings *b, unsigned id)
 	b->value[id] = held;
 }
 
+/* Those that the box tells of by itself, when it is set. */
+static bool box_tells(unsigned id)
+{
+	static const enum setting_id its[] = { SET_MEMORY, SET_SLOW_TURN, SET_EVENTS_BYTES, SET_EVENTS_KEEP, SET_EVENTS_DETAIL,
+					       SET_ACTOR_IDLE, SET_LIMIT_RATE, SET_LIMIT_ACTOR_RATE, SET_LIMIT_TURNS,
+					       SET_LIMIT_OVER };
+
+	for (size_t i = 0; i < sizeof its / sizeof its[0]; i++)
+		if (its[i] == id)
+			return true;
+	return false;
+}
+
 /* Those that can change do; fresh keeps the old ones. */
 static void take_over(struct findings *f, struct settings *fresh, bool is_new[SETTINGS])
 {
@@ -161,7 +174,8 @@ static void take_over(struct findings *f, struct settings *fresh, bool is_new[SE
 		char what[128];
 
 		snprintf(what, sizeof what, "%s.%s", t->section, t->key);
-		(void)noh_tell_config(s->box, what, old, new);
+		if (!box_tells(i))
+			(void)noh_tell_config(s->box, what, old, new);
 		exchange(&s->settings, fresh, i);
 	}
 }

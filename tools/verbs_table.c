@@ -176,8 +176,10 @@ const struct verb verbs[] = {
 	  .options = OPTIONS({ "actor", "TYPE:ID", "for this actor only" }, { "limit", "N", "how many, at most 1000; 100" },
 			     { "cursor", "CURSOR", "go on where the last list ended" }, { "all", NULL, "all of them (of --actor, if given)" },
 			     { "yes", NULL, "with purge --all: do not ask" }),
-	  .text = "A message that was being handled each time the process ended (three times) is set aside with everything it\n"
-		  "was. Mend the actor's code, then redrive it. list and show need the role developer, the others admin.",
+	  .text = "A message to a durable actor is set aside with everything it was if it was being handled each time the process\n"
+		  "ended (three times), if it failed more often than its type's supervision retries it, or if a durable actor sent\n"
+		  "it to one that was given up. Mend what is wrong, then redrive it. list and show need the role developer, the\n"
+		  "others admin.",
 	  .examples = "  noh dead list\n"
 		      "  noh dead show 1794834000123-7\n"
 		      "  noh dead redrive 1794834000123-7",

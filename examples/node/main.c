@@ -221,7 +221,9 @@ static void things_change(void)
 	until_applied("wireguard:wg0", 2);
 	until_printed();
 	expect(host_runs("web", "sha-aaa", 21) && host_runs("api", "sha-ccc", 4), "web and api are as desired");
-	expect(state_of("instance:web").passes > passes, "web had a pass");
+	passes = state_of("instance:web").passes - passes;
+	/* One; or two if the first began before all were there. A machine that is busy elsewhere spreads them. */
+	expect(passes >= 1 && passes <= 10, "twenty changes are a pass or two, not twenty");
 	expect(devices_report().peer_changes == before.peer_changes + 2, "one peer removed, one added, nobody else touched");
 
 	printf("       db dies, and nobody is told\n");

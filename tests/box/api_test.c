@@ -545,7 +545,41 @@ static void a_stop_that_takes_too_long_drops_and_counts(void)
 	EXPECT_EQ(load_relaxed(&done_count), 1);
 }
 
+static void what_is_null_is_refused_and_crashes_nobody(void)
+{
+	noh_box *box = BOX(1, &a_type);
+	noh_status status;
+	noh_vitals vitals;
+	noh_actor ref;
+	size_t len = 0;
+
+	EXPECT_EQ(noh_send(box, NULL, ADD, NULL, 0), NOH_EINVAL);
+	EXPECT(strstr(noh_why(), "NULL") != NULL);
+	EXPECT_EQ(noh_send(box, "a:1", ADD, NULL, 5), NOH_EINVAL);
+	EXPECT(strstr(noh_why(), "a body of 5 bytes that is NULL") != NULL);
+	EXPECT_EQ(noh_send_wait(box, NULL, ADD, NULL, 0, SOON), NOH_EINVAL);
+	EXPECT_EQ(noh_send_wait(box, "a:1", ADD, NULL, 5, SOON), NOH_EINVAL);
+	EXPECT_EQ(noh_call(box, NULL, GET, NULL, 0, SOON, NULL, &len), NOH_EINVAL);
+	EXPECT_EQ(noh_call(box, "a:1", GET, NULL, 5, SOON, NULL, &len), NOH_EINVAL);
+	EXPECT_EQ(noh_call_then(box, NULL, GET, NULL, 0, SOON, done, &done_count), NOH_EINVAL);
+	EXPECT_EQ(noh_call_then(box, "a:1", GET, NULL, 5, SOON, done, &done_count), NOH_EINVAL);
+	EXPECT_EQ(noh_step(box, &(noh_part){ NULL, ADD, NULL, 0 }, 1, NULL, NULL, NULL, NULL), NOH_EINVAL);
+	EXPECT_EQ(noh_step(box, &(noh_part){ "a:1", ADD, NULL, 5 }, 1, NULL, NULL, NULL, NULL), NOH_EINVAL);
+	EXPECT_EQ(noh_ref(box, NULL, &ref), NOH_EINVAL);
+	EXPECT_EQ(noh_activate(box, NULL, SOON), NOH_EINVAL);
+	EXPECT_EQ(noh_deactivate(box, NULL, false, SOON), NOH_EINVAL);
+	EXPECT_EQ(noh_get_status(box, NULL, &status), NOH_EINVAL);
+	EXPECT_EQ(noh_get_vitals(box, NULL, &vitals), NOH_EINVAL);
+	EXPECT_EQ(noh_resume(box, NULL, SOON), NOH_EINVAL);
+	EXPECT_EQ(noh_stop_tree(box, NULL, SOON), NOH_EINVAL);
+	EXPECT_EQ(noh_schedule_drop(box, NULL, 0, SOON), NOH_EINVAL);
+	EXPECT_EQ(noh_send_ref(box, (noh_actor){ 0 }, ADD, NULL, 5), NOH_EINVAL);
+	EXPECT_EQ(stats(box).actors, 0);
+	end(box);
+}
+
 TEST_MAIN(
+	TEST(what_is_null_is_refused_and_crashes_nobody, "SC-12"),
 	TEST(versions_and_codes_have_texts),
 	TEST(kinds_have_numbers),
 	TEST(options_that_make_no_sense_are_refused),

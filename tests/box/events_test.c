@@ -14,8 +14,10 @@ static atomic_u32 wait_said;
 static int bad_events(noh_turn *t)
 {
 	static const char long_kind[] = "0123456789012345678901234567890123456789012345678901234567890123";
+	char long_reason[NOH_EVENT_REASON + 2] = "";
 	int rc = NOH_OK;
 
+	memset(long_reason, 'r', NOH_EVENT_REASON + 1);
 	if (noh_emit(t, &(noh_emit_options){ .kind = NULL }) != NOH_EINVAL ||
 	    noh_emit(t, &(noh_emit_options){ .kind = "" }) != NOH_EINVAL ||
 	    noh_emit(t, &(noh_emit_options){ .kind = "two words" }) != NOH_EINVAL ||
@@ -23,7 +25,8 @@ static int bad_events(noh_turn *t)
 	    noh_emit(t, &(noh_emit_options){ .kind = "k\xc3\xa4se" }) != NOH_EINVAL ||
 	    noh_emit(t, &(noh_emit_options){ .kind = long_kind }) != NOH_EINVAL ||
 	    noh_emit(t, &(noh_emit_options){ .kind = "k", .from = long_kind }) != NOH_EINVAL ||
-	    noh_emit(t, &(noh_emit_options){ .kind = "k", .data = "", .len = NOH_EVENT_DATA + 1 }) != NOH_ETOOBIG)
+	    noh_emit(t, &(noh_emit_options){ .kind = "k", .data = "", .len = NOH_EVENT_DATA + 1 }) != NOH_ETOOBIG ||
+	    noh_emit(t, &(noh_emit_options){ .kind = "k", .reason = long_reason }) != NOH_ETOOBIG)
 		return noh_fail(t, "an event was taken that is none");
 	for (int i = 0; rc == NOH_OK && i < 256; i++)
 		rc = noh_emit(t, &(noh_emit_options){ .kind = "k" });
@@ -395,17 +398,17 @@ static void old_events_go_though_nothing_happens(void)
 	fill(box, 5, 10);
 	EXPECT_EQ(box_fold_now(box, SOON), NOH_OK);
 	EXPECT_EQ(oldest(box), 1);
-	EXPECT_EQ(noh_set_events(box, 0, 1, NOH_EVENTS_DEFAULT), NOH_OK);
+	EXPECT_EQ(noh_set_events(box, 0, 1, NOH_EVENTS_DEFAULT), NOH_OK);      /* that is told, too */
 	EXPECT(test_wait_until(none_left, box, SOON));
 	EXPECT_EQ(follow(box, &all), NOH_END);
-	EXPECT_EQ(newest(box), 50);
+	EXPECT_EQ(newest(box), 51);
 	EXPECT_EQ(noh_set_events(box, 0, 0, NOH_EVENTS_DEFAULT), NOH_OK);
 	fill(box, 1, 10);
 	EXPECT_EQ(follow(box, &r), NOH_ETOOOLD);
-	EXPECT_EQ(oldest_in_words(), 51);
+	EXPECT_EQ(oldest_in_words(), 52);
 	shut(box);
 	box = box_in(dir, NULL);
-	EXPECT(oldest(box) == 51 && newest(box) >= 60);
+	EXPECT(oldest(box) == 52 && newest(box) >= 62);
 	shut(box);
 	remove_dir(dir);
 }
@@ -431,18 +434,18 @@ static void old_events_in_memory_go_though_nothing_happens(void)
 
 	fill(box, 5, 10);
 	EXPECT_EQ(oldest(box), 1);
-	EXPECT_EQ(noh_set_events(box, 0, 1, NOH_EVENTS_DEFAULT), NOH_OK);
+	EXPECT_EQ(noh_set_events(box, 0, 1, NOH_EVENTS_DEFAULT), NOH_OK);      /* that is told, too */
 	EXPECT(test_wait_until(none_left, box, SOON));
-	EXPECT_EQ(newest(box), 50);
+	EXPECT_EQ(newest(box), 51);
 	EXPECT_EQ(follow(box, &all), NOH_END);
 	EXPECT_EQ(noh_events_last(box, "teller:a", 5, see, &last), NOH_END);
 	EXPECT(all.count == 0 && last.count == 0);
 	EXPECT_EQ(noh_set_events(box, 0, 0, NOH_EVENTS_DEFAULT), NOH_OK);
 	fill(box, 1, 10);
 	EXPECT_EQ(follow(box, &r), NOH_ETOOOLD);
-	EXPECT_EQ(oldest_in_words(), 51);
+	EXPECT_EQ(oldest_in_words(), 52);
 	EXPECT_EQ(follow(box, &all), NOH_END);
-	EXPECT_EQ(all.count, 10);
+	EXPECT_EQ(all.count, 11);
 	end(box);
 }
 
@@ -695,12 +698,12 @@ static void comings_and_goings_are_told_when_somebody_wants_them(void)
 	EXPECT(strcmp(r.text, "active>not active somebody asked for it (box)") == 0);
 	EXPECT_EQ(noh_set_events(box, 0, 0, NOH_EVENTS_DEFAULT), NOH_OK);
 	EXPECT_EQ(call(box, "teller:b", QUIET), NOH_OK);
-	EXPECT_EQ(newest(box), 2);
+	EXPECT_EQ(newest(box), 3);                       /* the change itself */
 	EXPECT_EQ(noh_set_events(box, 0, 0, NOH_EVENTS_NONE), NOH_OK);
 	EXPECT_EQ(call(box, "teller:b", FAIL), NOH_EFAILED);
-	EXPECT_EQ(newest(box), 2);
+	EXPECT_EQ(newest(box), 4);
 	EXPECT_EQ(call(box, "teller:b", TELL), NOH_OK);
-	EXPECT_EQ(newest(box), 3);
+	EXPECT_EQ(newest(box), 5);
 	EXPECT_EQ(noh_set_events(box, 0, 0, 17), NOH_EINVAL);
 	end(box);
 }
@@ -718,6 +721,34 @@ static void a_changed_setting_is_told(void)
 	EXPECT_EQ(follow(box, &r), NOH_END);
 	EXPECT(r.count == 2 && strstr(r.text, ">/a/path/that") != NULL);
 	EXPECT_EQ(noh_tell_config(box, NULL, NULL, NULL), NOH_EINVAL);
+	end(box);
+}
+
+/* Each once, and only what is another than before. */
+static void what_is_changed_through_the_library_is_told_with_both_values(void)
+{
+	noh_box *box = BOX(1, &teller);
+	struct reader r = { .filter.kind = "config" };
+	static const noh_limits some = { .per_second = 100, .burst = 7, .turns = 2, .over = NOH_OVER_REFUSE };
+	static const char *const wanted[] = { "0>1000000 box.memory (box)", "none>rate 100/7 turns 2 over refuse limits of teller (box)",
+					      "300000 ms>never idle timeout of teller (box)", "default>none events.detail (box)",
+					      "none>all events.detail (box)", "86400000>1000 events.keep (box)" };
+
+	for (unsigned i = 0; i < 6; i++) {
+		for (int twice = 0; twice < 2; twice++) {
+			switch (i) {
+			case 0: EXPECT_EQ(noh_set_memory_budget(box, 1000000), NOH_OK); break;
+			case 1: EXPECT_EQ(noh_set_limits(box, "teller", &some), NOH_OK); break;
+			case 2: EXPECT_EQ(noh_set_idle_timeout(box, "teller", NOH_NEVER), NOH_OK); break;
+			case 3: EXPECT_EQ(noh_set_events(box, 0, 86400000, NOH_EVENTS_NONE), NOH_OK); break;
+			case 4: EXPECT_EQ(noh_set_events(box, 0, 86400000, NOH_EVENTS_ALL), NOH_OK); break;
+			default: EXPECT_EQ(noh_set_events(box, 0, 1000, NOH_EVENTS_ALL), NOH_OK); break;
+			}
+		}
+		EXPECT_EQ(follow(box, &r), NOH_END);
+		if (!EXPECT(strcmp(r.text, wanted[i]) == 0) || !EXPECT_EQ(r.count, i + 1 + (i > 2)))
+			printf("  %s\n  and not %s\n", r.text, wanted[i]);
+	}
 	end(box);
 }
 
@@ -776,5 +807,6 @@ TEST_MAIN(
 	TEST(failures_are_told_one_by_one_and_a_flood_of_them_as_a_sum, "EV-02"),
 	TEST(drops_are_told_as_a_sum),
 	TEST(comings_and_goings_are_told_when_somebody_wants_them, "LC-03"),
+	TEST(what_is_changed_through_the_library_is_told_with_both_values, "CF-20"),
 	TEST(a_changed_setting_is_told, "CF-20"),
 	TEST(the_log_is_part_of_backups_and_of_what_is_verified))

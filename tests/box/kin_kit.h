@@ -40,7 +40,7 @@ static inline bool traces(const char *what)
 	return ok;
 }
 
-enum { SPAWN, SPAWN_AND_FAIL, PARENT, CHILDREN, DISOWN, FAIL, WATCH, UNWATCH, TOLD, TELL_ME, KEYS, QUIT };
+enum { SPAWN, SPAWN_AND_FAIL, PARENT, CHILDREN, DISOWN, FAIL, WATCH, UNWATCH, TOLD, TELL_ME, KEYS, QUIT, HANG };
 
 static struct { pthread_mutex_t lock; noh_gone list[64]; uint32_t count; } told = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -110,6 +110,8 @@ static inline int on_message(noh_turn *t, const noh_msg *m)
 		return count_keys(t);
 	case QUIT:
 		return noh_stop_self(t);
+	case HANG:
+		gate_pass();
 	}
 	return NOH_OK;
 }

@@ -1,4 +1,5 @@
 /* tests/box/kin_test.c - parents and children: the tree, restarting several, escalation, watching. */
+#include "tests/box/chain_kit.h"
 #include "tests/box/kin_kit.h"
 
 /* ── who belongs to whom ── */
@@ -21,14 +22,14 @@ static void children_are_kept_in_the_order_spawned(void)
 		EXPECT_EQ(vitals_of(box, "c:2").order, 2);
 		EXPECT_EQ(vitals_of(box, "p:1").children, 3);
 		EXPECT_EQ(get(box, "p:1", KEYS), 1);             /* its own */
-		end(box);
+		end_chained(box);
 		box = open_logged(dir, 2, TYPES(&parent, &child));
 	}
 	EXPECT_EQ(tell(box, "p:1", DISOWN, "c:2"), NOH_OK);
 	EXPECT_EQ(tell(box, "p:1", SPAWN, "c:4"), NOH_OK);
 	EXPECT_EQ(ask_text(box, "p:1", CHILDREN, NULL, text, sizeof text), NOH_OK);
 	EXPECT(strcmp(text, "c:1 c:3 c:4 ") == 0);
-	end(box);
+	end_chained(box);
 	remove_dir(dir);
 }
 
@@ -41,7 +42,7 @@ static void an_actor_is_not_its_own_ancestor(void)
 	EXPECT_EQ(tell(box, "p:1", SPAWN, "p:2"), NOH_OK);
 	EXPECT(test_wait_until(has_parent, &(struct kit_about){ box, "p:2", 0 }, SOON));
 	EXPECT_EQ(tell(box, "p:2", SPAWN, "p:1"), NOH_EINVAL);
-	end(box);
+	end_chained(box);
 }
 
 static int draw(void *user, const noh_tree_node *n)
@@ -66,7 +67,7 @@ static void the_tree_is_told_depth_first(void)
 	EXPECT_EQ(noh_tree(box, "p/2", draw, text), NOH_OK);
 	EXPECT(strcmp(text, "p:2.\n  c:1\n  c:2\n  c:3.\n") == 0);
 	EXPECT_EQ(noh_tree(box, "p:9", draw, text), NOH_ENOACTOR);
-	end(box);
+	end_chained(box);
 }
 
 /* ── several at once ── */
@@ -81,7 +82,7 @@ static void one_for_one_restarts_only_the_one(void)
 	EXPECT_EQ(call(box, "c:2", FAIL), NOH_OK);
 	EXPECT(traces("+c:2 "));
 	EXPECT_EQ(vitals_of(box, "c:1").restarts, 0);
-	end(box);
+	end_chained(box);
 }
 
 static void one_for_all_restarts_all_in_the_order_spawned(void)
@@ -98,7 +99,7 @@ static void one_for_all_restarts_all_in_the_order_spawned(void)
 		EXPECT_EQ(vitals_of(box, "c:1").restarts, 0);    /* it has not failed */
 		EXPECT(gets(box, "c:4", NOH_HEALTHY));
 		EXPECT_EQ(call(box, "c:1", CHILDREN), NOH_OK);
-		end(box);
+		end_chained(box);
 	}
 }
 
@@ -113,7 +114,7 @@ static void rest_for_one_restarts_those_spawned_after_it(void)
 		EXPECT_EQ(call(box, "c:2", FAIL), NOH_OK);
 		EXPECT(traces("+c:2 +c:3 +c:4 "));
 		EXPECT(gets(box, "c:4", NOH_HEALTHY));
-		end(box);
+		end_chained(box);
 	}
 }
 
@@ -140,7 +141,7 @@ static void repeated_failure_goes_up_the_tree(void)
 	set_failures(0, false);
 	EXPECT_EQ(noh_resume(box, "p:1", SOON), NOH_OK);
 	EXPECT_EQ(call(box, "p:1", CHILDREN), NOH_OK);
-	end(box);
+	end_chained(box);
 }
 
 /* ── what one knows of itself ── */
@@ -197,7 +198,7 @@ static void an_actor_sees_its_own_vitals_with_what_its_turn_has_said(void)
 	v = own_vitals(box, LOOK);
 	EXPECT(strcmp(v.parent, "p:1") == 0 && v.order == 1);
 	EXPECT_EQ(noh_call(box, "own:1", ONLY_LOOK, NULL, 0, SOON, NULL, NULL), NOH_EREADONLY);
-	end(box);
+	end_chained(box);
 }
 
 /* ── watching ── */
@@ -243,7 +244,7 @@ static void a_watcher_is_told_of_failures_and_of_the_end(void)
 	EXPECT_EQ(noh_deactivate(box, "c:1", false, SOON), NOH_OK);
 	EXPECT_EQ(call(box, "p:1", CHILDREN), NOH_OK);
 	EXPECT_EQ(told.count, 3);
-	end(box);
+	end_chained(box);
 }
 
 static void who_is_down_already_is_told_of_at_once(void)
@@ -259,7 +260,7 @@ static void who_is_down_already_is_told_of_at_once(void)
 	EXPECT_EQ(tell(box, "p:1", WATCH, "c:1"), NOH_OK);
 	EXPECT(gets_told(1));
 	EXPECT_EQ(told.list[0].health, NOH_DOWN);
-	end(box);
+	end_chained(box);
 }
 
 TEST_MAIN(

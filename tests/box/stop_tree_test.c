@@ -131,6 +131,22 @@ static void a_box_that_is_drained_stops_its_trees_in_order(void)
 	}
 }
 
+static void who_does_not_even_stop_by_force_is_named(void)
+{
+	noh_box *box = BOX(2, &bare, &hurried);
+
+	family(box, "p:1", 2);
+	gate_shut();
+	EXPECT_EQ(noh_send(box, "c:1", HANG, NULL, 0), NOH_OK);
+	EXPECT(gate_holds(1));
+	EXPECT_EQ(noh_stop_tree(box, "p:1", SOON), NOH_ETIMEOUT);
+	EXPECT(strstr(noh_why(), "c:1 did not stop") != NULL);
+	EXPECT_EQ(status_of(box, "c:2").life, NOH_NOT_ACTIVE);
+	EXPECT_EQ(status_of(box, "p:1").life, NOH_NOT_ACTIVE);
+	gate_open();
+	end(box);
+}
+
 static void who_does_not_stop_in_time_is_stopped_by_force(void)
 {
 	noh_box *box = BOX(2, &bare, &hurried);
@@ -152,4 +168,5 @@ TEST_MAIN(
 	TEST(a_long_line_of_parents_in_storage_is_followed_to_its_top),
 	TEST(the_box_stops_its_trees_in_order),
 	TEST(a_box_that_is_drained_stops_its_trees_in_order),
+	TEST(who_does_not_even_stop_by_force_is_named),
 	TEST(who_does_not_stop_in_time_is_stopped_by_force))

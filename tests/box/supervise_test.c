@@ -1,4 +1,5 @@
 /* tests/box/supervise_test.c - an actor that fails: restarted, given up, resumed; what is known of it. */
+#include "tests/box/chain_kit.h"
 #include "tests/box/supervise_kit.h"
 
 #include <sys/wait.h>
@@ -45,7 +46,7 @@ static void a_message_that_failed_comes_again_after_a_restart(void)
 		EXPECT_EQ(stats_of(box, "w").activations, 1);
 		EXPECT(settles(box, "w"));
 		EXPECT_EQ(stats_of(box, "w").failed, 0);
-		end(box);
+		end_chained(box);
 	}
 }
 
@@ -81,7 +82,7 @@ static void a_back_off_grows_to_its_cap_and_is_drawn_from_all_of_it(void)
 	for (int q = 0; q < 4; q++)
 		EXPECT(quarter[q] >= MANY / 10);         /* a quarter of them are to be expected */
 	EXPECT(most > 4000 && sum / MANY > 1500 && sum / MANY < 3500);
-	end(box);
+	end_chained(box);
 }
 
 static void without_supervision_a_failure_is_answered_and_nothing_else(void)
@@ -92,7 +93,7 @@ static void without_supervision_a_failure_is_answered_and_nothing_else(void)
 	EXPECT_EQ(call(box, "w:one", FLAKY), NOH_EFAILED);
 	EXPECT_EQ(get(box, "w:one", ACTIVATIONS), 1);
 	EXPECT_EQ(vitals_of(box, "w:one").restarts, 0);
-	end(box);
+	end_chained(box);
 }
 
 static void what_waits_survives_the_restart_in_order(void)
@@ -107,7 +108,7 @@ static void what_waits_survives_the_restart_in_order(void)
 		EXPECT_EQ(get(box, "w:one", LIST), 0x123456789);
 		EXPECT_EQ(get(box, "w:one", GET), 145);
 		EXPECT(settles(box, "w"));
-		end(box);
+		end_chained(box);
 	}
 }
 
@@ -123,7 +124,19 @@ static void a_message_that_always_fails_is_set_aside_and_its_actor_goes_on(void)
 	EXPECT_EQ(stats_of(box, "w").failed, 1);
 	EXPECT_EQ(stats(box).dead_letters, 1);
 	EXPECT(strcmp(vitals_of(box, "w:one").reason, "I never liked 3") == 0);
-	end(box);
+	end_chained(box);
+}
+
+static void who_called_is_told_what_it_failed_of(void)
+{
+	noh_box *box = BOX(1, &jailed);
+
+	EXPECT_EQ(noh_call(box, "w:one", POISON, "abc", 3, SOON, NULL, NULL), NOH_EFAILED);
+	EXPECT(strstr(noh_why(), "w:one: ") == noh_why() && strstr(noh_why(), ": I never liked 3") != NULL);
+	EXPECT(gets(box, "w:one", NOH_QUARANTINED));
+	EXPECT_EQ(call(box, "w:one", GET), NOH_EQUARANTINED);
+	EXPECT(strstr(noh_why(), "w:one: ") == noh_why() && strstr(noh_why(), ": I never liked 3") != NULL);
+	end_chained(box);
 }
 
 static int found_dead(void *user, const noh_dead *d)
@@ -147,12 +160,12 @@ static void a_message_set_aside_is_a_durable_dead_letter(void)
 	EXPECT_EQ(vitals_of(box, "w:one").restarts, 1);          /* no retry */
 	EXPECT_EQ(noh_dead_list(box, NULL, NULL, SOON, found_dead, &found), NOH_OK);
 	EXPECT_EQ(found, 1);
-	end(box);
+	end_chained(box);
 	box = open_logged(dir, 1, TYPES(&gives_up));
 	EXPECT_EQ(noh_dead_list(box, NULL, NULL, SOON, found_dead, &found), NOH_OK);
 	EXPECT_EQ(found, 2);
 	EXPECT_EQ(vitals_of(box, "w:one").restarts, 1);
-	end(box);
+	end_chained(box);
 	remove_dir(dir);
 }
 
@@ -167,7 +180,7 @@ static void an_activation_that_fails_is_tried_again(void)
 	EXPECT_EQ(vitals_of(box, "w:one").restarts, 3);
 	EXPECT(strcmp(vitals_of(box, "w:one").reason, "cannot begin") == 0);
 	EXPECT_EQ(stats_of(box, "w").activations, 1);
-	end(box);
+	end_chained(box);
 }
 
 static void a_turn_past_its_deadline_has_failed(void)
@@ -179,7 +192,7 @@ static void a_turn_past_its_deadline_has_failed(void)
 	EXPECT_EQ(get(box, "w:one", GET), 100);
 	EXPECT(vitals_of(box, "w:one").restarts >= 2);
 	EXPECT(strstr(vitals_of(box, "w:one").reason, "20 are allowed") != NULL);
-	end(box);
+	end_chained(box);
 }
 
 static void a_temporary_actor_is_not_restarted(void)
@@ -192,7 +205,7 @@ static void a_temporary_actor_is_not_restarted(void)
 	EXPECT_EQ(vitals_of(box, "w:one").restarts, 0);
 	EXPECT_EQ(get(box, "w:one", GET), 5);            /* woken, with what it had */
 	EXPECT_EQ(get(box, "w:one", ACTIVATIONS), 2);
-	end(box);
+	end_chained(box);
 }
 
 static bool came_back(void *box)
@@ -206,12 +219,12 @@ static void a_permanent_actor_that_stops_itself_comes_back(void)
 
 	EXPECT_EQ(noh_send(box, "w:one", STOP, NULL, 0), NOH_OK);
 	EXPECT(test_wait_until(came_back, box, SOON));
-	end(box);
+	end_chained(box);
 	box = BOX(1, &transients);
 	EXPECT_EQ(noh_send(box, "w:one", STOP, NULL, 0), NOH_OK);
 	EXPECT(goes_to_storage(box, "w:one"));
 	EXPECT_EQ(stats_of(box, "w").activations, 1);
-	end(box);
+	end_chained(box);
 }
 
 static void a_box_stops_although_an_actor_is_down(void)
@@ -230,12 +243,12 @@ static void a_box_stops_although_an_actor_is_down(void)
 
 	/* Recorded: it survives, though nobody is there to take it. */
 	EXPECT_EQ(noh_call(box, "w:sender", SEND_ADD, &five, 8, SOON, NULL, NULL), NOH_OK);
-	end(box);
+	end_chained(box);
 	set_failures(0, false);
 	box = open_logged(dir, 2, TYPES(&slowly));
 	EXPECT_EQ(get(box, "w:one", GET), 5);
 	EXPECT_EQ(vitals_of(box, "w:one").health, NOH_HEALTHY);
-	end(box);
+	end_chained(box);
 	remove_dir(dir);
 }
 
@@ -250,7 +263,7 @@ static void one_that_is_down_can_be_deactivated_by_force(void)
 	EXPECT_EQ(noh_deactivate(box, "w:one", true, SOON), NOH_OK);
 	EXPECT_EQ(get(box, "w:one", GET), 0);
 	EXPECT(settles(box, "w"));
-	end(box);
+	end_chained(box);
 }
 
 /* ── given up ── */
@@ -277,7 +290,7 @@ static void too_many_failures_degrade_and_it_is_tried_again(void)
 	EXPECT_EQ(stats_of(box, "w").degraded, 0);
 	EXPECT(logged("failed 3 times within 60000 ms, and is degraded"));
 	EXPECT(settles(box, "w"));
-	end(box);
+	end_chained(box);
 }
 
 static int count_unwell(void *user, const char *address, const noh_vitals *v)
@@ -299,12 +312,12 @@ static void one_that_was_degraded_is_healthy_on_disk_when_it_is_again(void)
 	EXPECT_EQ(noh_quarantine_list(box, "w", SOON, count_unwell, &unwell), NOH_OK);
 	EXPECT_EQ(unwell, 1);
 	EXPECT(gets(box, "w:one", NOH_HEALTHY));
-	end(box);
+	end_chained(box);
 	box = open_logged(dir, 2, TYPES(&breakers));
 	EXPECT_EQ(vitals_of(box, "w:one").health, NOH_HEALTHY);
 	EXPECT_EQ(noh_quarantine_list(box, "w", SOON, count_unwell, &unwell), NOH_OK);
 	EXPECT_EQ(unwell, 1);
-	end(box);
+	end_chained(box);
 	remove_dir(dir);
 }
 
@@ -319,7 +332,7 @@ static void one_that_was_stopped_stays_so_until_it_is_resumed(void)
 	EXPECT_EQ(noh_resume(box, "w:one", SOON), NOH_END);
 	EXPECT_EQ(call(box, "w:one", GET), NOH_OK);
 	EXPECT_EQ(vitals_of(box, "w:one").health, NOH_HEALTHY);
-	end(box);
+	end_chained(box);
 }
 
 static int list_one(void *user, const char *address, const noh_vitals *v)
@@ -354,7 +367,7 @@ static void quarantine_lasts_across_a_restart_of_the_box(void)
 	EXPECT_EQ(noh_call(box, "w:sender", SEND_ADD, &five, 8, SOON, NULL, NULL), NOH_OK);
 	EXPECT(settles(box, "w"));
 	EXPECT_EQ(stats_of(box, "w").dropped_unwell, 2);
-	end(box);
+	end_chained(box);
 	for (int crash = 0; crash < 2; crash++) {
 		box = open_logged(dir, 2, TYPES(&jailed));
 		EXPECT_EQ(vitals_of(box, "w:one").health, NOH_QUARANTINED);
@@ -366,11 +379,11 @@ static void quarantine_lasts_across_a_restart_of_the_box(void)
 	EXPECT_EQ(noh_resume(box, "w:one", SOON), NOH_OK);
 	EXPECT_EQ(get(box, "w:one", GET), 5);
 	EXPECT_EQ(listed(box), 0);
-	end(box);
+	end_chained(box);
 	box = open_logged(dir, 2, TYPES(&jailed));
 	EXPECT_EQ(get(box, "w:one", GET), 5);
 	EXPECT_EQ(vitals_of(box, "w:one").restarts, 2);
-	end(box);
+	end_chained(box);
 	noh_verified verified;
 
 	EXPECT_EQ(noh_verify(dir, NULL, NULL, NULL, &verified), NOH_OK);
@@ -392,7 +405,7 @@ static void a_higher_revision_is_a_new_beginning(void)
 	EXPECT_EQ(get(box, "w:one", GET), 4);
 	EXPECT_EQ(vitals_of(box, "w:one").health, NOH_HEALTHY);
 	EXPECT_EQ(vitals_of(box, "w:one").desired, 4);
-	end(box);
+	end_chained(box);
 }
 
 static void a_type_can_be_quarantined_as_a_whole(void)
@@ -410,7 +423,7 @@ static void a_type_can_be_quarantined_as_a_whole(void)
 	EXPECT_EQ(call(box, "w:two", GET), NOH_OK);
 	EXPECT_EQ(call(box, "w:three", GET), NOH_OK);
 	EXPECT_EQ(noh_resume(box, "w", SOON), NOH_END);
-	end(box);
+	end_chained(box);
 }
 
 static bool all_have_gone(void *box)
@@ -442,7 +455,7 @@ static void all_of_a_quarantined_type_leave_memory(void)
 	EXPECT(first);
 	fail_too_often(box, "w:fails");
 	EXPECT(test_wait_until(all_have_gone, box, SOON));
-	end(box);
+	end_chained(box);
 }
 
 static void a_quarantined_type_stays_so_across_a_restart_of_the_box(void)
@@ -453,7 +466,7 @@ static void a_quarantined_type_stays_so_across_a_restart_of_the_box(void)
 
 	fail_too_often(box, "w:one");
 	EXPECT_EQ(call(box, "w:two", GET), NOH_EQUARANTINED);
-	end(box);
+	end_chained(box);
 	for (int i = 0; i < 2; i++) {
 		box = open_logged(dir, 2, TYPES(&jailed_all));
 		EXPECT(gets(box, "w:two", NOH_QUARANTINED));     /* soon after the start */
@@ -463,10 +476,10 @@ static void a_quarantined_type_stays_so_across_a_restart_of_the_box(void)
 	}
 	EXPECT_EQ(noh_resume(box, "w", SOON), NOH_OK);
 	EXPECT_EQ(call(box, "w:one", GET), NOH_OK);
-	end(box);
+	end_chained(box);
 	box = open_logged(dir, 2, TYPES(&jailed_all));
 	EXPECT_EQ(call(box, "w:three", GET), NOH_OK);
-	end(box);
+	end_chained(box);
 	remove_dir(dir);
 }
 
@@ -478,7 +491,7 @@ static void strict_limits_count_failures_not_messages(void)
 	EXPECT_EQ(get(box, "w:one", FLAKY), 100);        /* two restarts are allowed */
 	EXPECT_EQ(vitals_of(box, "w:one").health, NOH_HEALTHY);
 	fail_too_often(box, "w:one");
-	end(box);
+	end_chained(box);
 }
 
 static void kill_in(const char *dir, const noh_type *type)
@@ -496,6 +509,15 @@ static void kill_in(const char *dir, const noh_type *type)
 	EXPECT(WIFSIGNALED(status));
 }
 
+static int add_crash(void *user, const noh_event *e)
+{
+	char *text = user;
+
+	if (strcmp(e->kind, "failed") == 0 || strcmp(e->kind, "restarted") == 0)
+		snprintf(text + strlen(text), 200 - strlen(text), "%s %s>%s|", e->kind, e->from, e->to);
+	return 0;
+}
+
 static void a_process_that_ended_in_its_turn_is_its_failure(void)
 {
 	char room[256];
@@ -510,7 +532,13 @@ static void a_process_that_ended_in_its_turn_is_its_failure(void)
 		EXPECT_EQ(call(box, "w:one", GET), NOH_OK);
 		EXPECT_EQ(vitals_of(box, "w:one").restarts, 1);
 		EXPECT(strstr(vitals_of(box, "w:one").reason, "the process ended") != NULL);
-		end(box);
+		char told[200] = "";
+		uint64_t cursor = 0;
+
+		EXPECT_EQ(noh_stop(box, SOON), NOH_OK);
+		EXPECT_EQ(noh_events_read(box, &cursor, &(noh_events_filter){ .actor = "w:one" }, 0, add_crash, told), NOH_END);
+		EXPECT(strcmp(told, "failed active>down|restarted down>activating|") == 0);
+		noh_close(box);
 	}
 	remove_dir(dir);
 }
@@ -535,14 +563,14 @@ static void revisions_and_errors_are_kept_with_the_turn(void)
 		EXPECT(strcmp(v.error, "no such host") == 0);
 		EXPECT_EQ(v.life, i ? NOH_NOT_ACTIVE : NOH_ACTIVE);
 		if (i == 0) {
-			end(box);
+			end_chained(box);
 			box = open_logged(dir, 1, TYPES(&plain));
 		}
 	}
 	EXPECT_EQ(noh_call(box, "w:one", REVISION, &much, 8, SOON, NULL, NULL), NOH_OK);
 	EXPECT_EQ(vitals_of(box, "w:one").error[0], 0);
 	EXPECT_EQ(vitals_of(box, "w:one").observed, 699);
-	end(box);
+	end_chained(box);
 	remove_dir(dir);
 }
 
@@ -569,7 +597,7 @@ static void nonsense_is_refused(void)
 	EXPECT_EQ(noh_resume(box, "w:never", SOON), NOH_END);
 	EXPECT_EQ(noh_resume(box, "nobody", SOON), NOH_ENOTYPE);
 	EXPECT_EQ(noh_find_type(box, "w")->supervision == NULL, 1);
-	end(box);
+	end_chained(box);
 }
 
 TEST_MAIN(
@@ -578,6 +606,7 @@ TEST_MAIN(
 	TEST(without_supervision_a_failure_is_answered_and_nothing_else),
 	TEST(what_waits_survives_the_restart_in_order, "SUP-01"),
 	TEST(a_message_that_always_fails_is_set_aside_and_its_actor_goes_on),
+	TEST(who_called_is_told_what_it_failed_of, "SUP-06"),
 	TEST(a_message_set_aside_is_a_durable_dead_letter, "SUP-17"),
 	TEST(an_activation_that_fails_is_tried_again, "SUP-01"),
 	TEST(a_turn_past_its_deadline_has_failed),

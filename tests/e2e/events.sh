@@ -115,13 +115,15 @@ ends "an actor that fails too often is quarantined" 0 "$waiter"   # SUP-06
 expect 0 'worker:2 +quarantined +[1-9].* a worker of 2 broke' quarantine list
 expect 0 'worker:2  quarantined.*a worker of 2 broke' tree
 expect 0 'last failure +a worker of 2 broke' describe worker:2
-expect 75 'a worker of 2 broke' invoke worker:2 note
+expect 75 '^noh invoke: worker:2 is quarantined: a worker of 2 broke; noh quarantine resume worker:2$' invoke worker:2 note
 expect 0 'failed +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 'restarted +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 'quarantined +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 '"quarantined":\[\{"actor_address":"worker:2","state":"quarantined"' quarantine list --type worker --json
+expect 0 'degraded' pool   # SUP-05
 is "resume lets it begin anew" 'worker:2 resumed' "$noh" quarantine resume worker:2   # SUP-07
 expect 0 '\{\}' invoke worker:2 note
+expect 0 'healthy' pool
 expect 3 'nothing to resume' quarantine resume worker:2
 expect 3 'no type' quarantine resume nope
 expect 0 '^none$' quarantine list
@@ -149,6 +151,11 @@ if has curl; then
 	tell worker:6 apply revision=1
 	tell worker:6 apply revision=2
 	comes "a stream for curl" '^data: \{"seq":[0-9]+,.*"revision":2,' "$tmp/sse"
+	is "where to begin is said once" 400 curl -s -o "$tmp/both" -w '%{http_code}' "$url/events?last=5&cursor=1"
+	comes "and the answer says so" 'give one of them' "$tmp/both"
+	is "describe takes both names of the field" 200 curl -s -o /dev/null -w '%{http_code}' "$url/actor/describe?actor_address=worker:6"
+	is "so does resume" 404 curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{"actor_address":"worker:6"}' "$url/admin/quarantine/resume"
+	is "but one of them there must be" 422 curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{}' "$url/admin/quarantine/resume"
 	is "OpenAPI knows the new paths" 5 bash -c "curl -s $url/openapi.json | grep -oE '\"/(events|actor/describe|actor/tree|admin/quarantine/list|admin/quarantine/resume)\":' | wc -l"
 else
 	skip "curl is not installed"

@@ -105,6 +105,36 @@ static void a_worker_in_a_long_turn_is_waited_for_but_not_for_ever(void)
 	end(w.box);
 }
 
+struct config_told { char text[400]; };
+
+static int add_config(void *user, const noh_event *e)
+{
+	struct config_told *t = user;
+	size_t at = strlen(t->text);
+
+	snprintf(t->text + at, sizeof t->text - at, "%s %s>%s|", e->reason, e->from, e->to);
+	return 0;
+}
+
+static void what_a_client_sets_is_told_once_with_both_values(void)
+{
+	struct config_told told = { "" };
+	uint64_t cursor = 0;
+	struct wire w;
+
+	wire_open(&w, (noh_options){ .workers = 1 }, (noh_listen_options){ .call_ms = 1000 });
+	int fd = dial(&w);
+
+	EXPECT_ASK(fd, "CONFIG SET noh-call-ms 777 timeout 5 loglevel error", "+OK");
+	EXPECT_ASK(fd, "CONFIG SET noh-call-ms 777", "+OK");     /* it is that already */
+	EXPECT_ASK(fd, "CONFIG SET noh-call-ms 0", "-ERR");      /* refused: nothing to tell */
+	EXPECT_EQ(noh_events_read(w.box, &cursor, &(noh_events_filter){ .kind = "config" }, 0, add_config, &told), NOH_END);
+	if (!EXPECT(strcmp(told.text, "loglevel debug>error|noh-call-ms 1000>777|timeout 0>5|") == 0))
+		printf("  %s\n", told.text);
+	(void)close(fd);
+	wire_end(&w);
+}
+
 /* ── accounts ── */
 
 static void a_revoked_account_loses_its_open_connections(void)
@@ -326,6 +356,7 @@ static void a_client_that_takes_its_answers_slowly_gets_them_all_during_a_stop(v
 
 TEST_MAIN(
 	TEST(limits_change_under_clients_that_are_connected, "CF-20"),
+	TEST(what_a_client_sets_is_told_once_with_both_values, "CF-20"),
 	TEST(what_a_client_set_stays_until_the_program_changes_that_very_option),
 	TEST(a_worker_in_a_long_turn_is_waited_for_but_not_for_ever),
 	TEST(a_revoked_account_loses_its_open_connections),

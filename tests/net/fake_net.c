@@ -375,6 +375,12 @@ void net_shutdown(struct net *n)
 /* ── the box ──────────────────────────────────────────────────────────────────────────────────── */
 static char log_level[64] = "info";
 
+int noh_tell_config(noh_box *box, const char *what, const char *from, const char *to)
+{
+	(void)box, (void)what, (void)from, (void)to;
+	return NOH_OK;
+}
+
 int noh_set_log_level(noh_box *box, const char *levels)
 {
 	(void)box;
