@@ -48,7 +48,7 @@ static int tell_again(noh_turn *t, const struct named *who, struct namesake *kno
 			       cell_address(t->sched, cell_at(t->sched, known->cell), address)))
 		return tell_no_memory(t, 0);
 	if (known->count >= who->type->capacity)
-		rc = tell_no_room(t, who->type, known->cell, gen, known->count);
+		rc = tell_no_room(t, who->type, known->cell, gen, known->count, known->count);
 	if (rc == NOH_OK)
 		known->count++;
 	else

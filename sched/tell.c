@@ -74,7 +74,7 @@ void turn_note_full(noh_turn *t, uint32_t *on, uint32_t *on_gen, uint32_t cell, 
 	}
 }
 
-int tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n)
+int tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n, int64_t own)
 {
 	if (ty->pub.full_mode == NOH_DROP_OLDEST)
 		return NOH_OK;
@@ -83,8 +83,8 @@ int tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, in
 			turn_note_full(t, &t->so_far.block_on, &t->so_far.block_gen, number, gen);
 			return NOH_OK;
 		}
-		/* What this turn alone sends is too much even for an empty mailbox: waiting would not help. */
-		if (n - (int64_t)mailbox_depth(&cell_at(t->sched, number)->mailbox) < (int64_t)ty->hard)
+		/* What this turn alone sends may be too much even for an empty mailbox: then waiting would not help. */
+		if (own < (int64_t)ty->hard)
 			turn_note_full(t, &t->so_far.full_on, &t->so_far.full_gen, number, gen);
 	}
 	count_one(&t->worker->mine.port.types[ty->index].refused, 1);
@@ -96,15 +96,15 @@ int tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, in
 static ALWAYS_INLINE int room_for(noh_turn *t, struct cell *c, struct type *ty, uint32_t number, uint32_t gen,
 		    uint64_t word)
 {
-	int64_t n = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head)));
+	int64_t n = mb_distance(mb_tail(word), mb_tail(load_relaxed(&c->mailbox.head))), own;
 
 	if (t->fx->count < FEW)
-		n += sends_among(t->fx, ref_make(number, gen));
+		own = sends_among(t->fx, ref_make(number, gen));
 	else
-		n += sends_to(t, ref_make(number, gen))->count++;
-	if (__builtin_expect(n < (int64_t)ty->capacity, 1))
+		own = sends_to(t, ref_make(number, gen))->count++;
+	if (__builtin_expect(n + own < (int64_t)ty->capacity, 1))
 		return NOH_OK;
-	return tell_no_room(t, ty, number, gen, n);
+	return tell_no_room(t, ty, number, gen, n + own, own);
 }
 
 int type_check_kind(const struct type *ty, uint32_t kind)

@@ -30,7 +30,8 @@ void turn_publish_late(struct worker *w, struct effect *rest, uint32_t n);
 /* An effect's place in its turn, by which its address is found, and when the turn is on disk. */
 struct noted { const char *letters; uint32_t size, effect; uint64_t due; };
 bool turn_publish_again(struct worker *w, struct effect *e, const struct noted *at);
-int  tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n);
+/* n wait, or will: `own` of them are this turn's. */
+int  tell_no_room(noh_turn *t, struct type *ty, uint32_t number, uint32_t gen, int64_t n, int64_t own);
 int  tell_too_big(struct sched *s, size_t len);
 int  tell_no_memory(noh_turn *t, size_t len);
 bool turn_note_address(noh_turn *t, uint32_t effect, const char *address, size_t len);
