@@ -28,7 +28,7 @@ static void tell_line(char *line, unsigned counts[2])
 	}
 }
 
-static int tell(char *body, bool good)
+static void tell(char *body, bool good)
 {
 	unsigned counts[2] = { 0, 0 };
 
@@ -43,19 +43,19 @@ static int tell(char *body, bool good)
 		printf("%u changed, %u as before until a restart\n", counts[0], counts[1]);
 	else
 		printf("%u changed\n", counts[0]);
-	return good ? CLI_FINE : CLI_USAGE;
 }
 
 static int judge(struct client_reply *r, bool json)
 {
 	bool told = r->status == 200 || r->status == 422;
+	int code = r->status == 200 ? CLI_FINE : strstr(r->body, RELOAD_STOPPING) ? CLI_TEMPORARY : CLI_USAGE;
 
-	if (told && json) {
+	if (told && json)
 		fputs(r->body, stdout);
-		return r->status == 200 ? CLI_FINE : CLI_USAGE;
-	}
+	else if (told)
+		tell(r->body, r->status == 200);
 	if (told)
-		return tell(r->body, r->status == 200);
+		return code;
 	fprintf(stderr, "noh config reload: the server says %d: %s\n", r->status, r->body);
 	return r->status == 503 || r->status == 504 ? CLI_TEMPORARY : CLI_FAILED;
 }

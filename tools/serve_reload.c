@@ -3,6 +3,7 @@
  * Everything is read and checked first: file, environment, users. Only if all of it is right does anything change,
  * and then all that can. Whoever asked is told what did (old and new), and what waits for a restart.
  */
+#include "tools/reload.h"
 #include "tools/serve_in.h"
 
 #include <signal.h>
@@ -21,7 +22,7 @@ static void refuse_all(struct server *s)
 		uint64_t request = atomic_exchange(&s->reloads[i], 0);
 
 		if (request)
-			(void)noh_reloaded(s->box, request, false, "error\tthe server is stopping\n");
+			(void)noh_reloaded(s->box, request, false, "error\t" RELOAD_STOPPING "\n");
 	}
 }
 

@@ -167,6 +167,8 @@ static void warn_of_near_misses(struct settings *s, char *const *environment)
 		    equals - *environment >= (ptrdiff_t)sizeof name)
 			continue;
 		snprintf(name, sizeof name, "%.*s", (int)(equals - *environment), *environment);
+		if (!strcmp(name, "NOH_TOKEN") || !strcmp(name, "NOH_URL"))      /* the client's (ask.c) */
+			continue;
 		const char *whole = with_section(name, names, n), *near = whole ? whole : cli_nearest(name, names, n);
 
 		if (near && strcmp(near, name) != 0 && (whole || strlen(near) < strlen(name) + 4) && !strstr(name, "_FILE"))

@@ -562,7 +562,7 @@ static void the_pool_is_one_node_with_its_workers(void)
 	ASK("/actor/invoke", INVOKE("counter:a", "incr", "{}"), 200, "ok");
 	ASK("/actor/pool/status", "{}", 200, "{\"total_nodes\":1,\"healthy_nodes\":1,\"total_actors_active\":1,\"total_capacity\":100000,"
 					     "\"utilization_percent\":0.0010,\"nodes\":[{\"node_id\":\"node-7\",\"actors_active\":1,"
-					     "\"actors_capacity\":100000,\"status\":\"healthy\",\"last_heartbeat\":\"");
+					     "\"actors_capacity\":100000,\"actors_given_up\":0,\"status\":\"healthy\",\"last_heartbeat\":\"");
 	EXPECT(is_time(member(&p, "last_heartbeat")));
 	EXPECT_EQ(count("\"worker\":"), 2);
 	EXPECT_EQ(count("\"status\":\"healthy\""), 3);
