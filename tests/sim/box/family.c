@@ -126,7 +126,10 @@ static int knot_works(noh_turn *t, const noh_msg *m)
 	memcpy(&b, m->body, sizeof b);
 	if (m->kind == KID_WAKE) {
 		snprintf(next, sizeof next, "knot:%u", (number_of(t) + 1) % KNOTS);
-		return noh_spawn(t, next, NULL);
+		int rc = noh_spawn(t, next, NULL);
+
+		sim->family.knot_failures += rc < 0;     /* memory was short */
+		return rc;
 	}
 	if (b.fails && sim->family.knot_fails) {
 		sim->family.knot_fails--;
