@@ -443,6 +443,25 @@ struct sysmsg *mailbox_sys_take(struct mailbox *m)
 	return reversed((struct sysmsg *)swap_acq_rel(&m->sys, NULL));
 }
 
+/* Relaxed: only the runner takes from the lane, so whatever makes somebody the next one shows him this, too. */
+void mailbox_sys_put_back(struct mailbox *m, struct sysmsg *list)
+{
+	struct sysmsg *stack = reversed(list), *newer, *last;
+	uint64_t       word = load_relaxed(&m->word);
+	void          *none = NULL;
+
+	while (!cas_relaxed(&m->sys, &none, (void *)stack)) {
+		none = NULL;
+		newer = last = (struct sysmsg *)swap_acquire(&m->sys, NULL);
+		while (last->next)
+			last = last->next;
+		last->next = stack;
+		stack = newer;
+	}
+	while (!cas_relaxed(&m->word, &word, word | MB_SYS))
+		;
+}
+
 struct sysmsg *mailbox_take_waiters(struct mailbox *m)
 {
 	uint64_t word = load_acquire(&m->word);

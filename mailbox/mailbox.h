@@ -196,6 +196,8 @@ bool mailbox_wake(struct mailbox *m);      /* PARKED -> BUSY: the caller must ru
 bool mailbox_sys_push(struct mailbox *m, uint32_t gen, struct sysmsg *msg,
 		      struct sysmsg **undeliverable);
 struct sysmsg *mailbox_sys_take(struct mailbox *m);
+/* By the runner: what he took and cannot serve now, oldest first. It stays in front of what came since. */
+void mailbox_sys_put_back(struct mailbox *m, struct sysmsg *list);
 
 /* Waiting for room. ask_room queues w and flags the mailbox; if nobody runs it (so there is room)
  * it returns the waiters instead, and the caller wakes them, himself among them. take_waiters: by

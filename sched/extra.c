@@ -305,18 +305,6 @@ static void serve_sys(struct worker *w, struct cell *c, struct sysmsg *n)
 	node_free(p, n);
 }
 
-/* One of them has made c late, and who is late runs nothing: they wait where they were. What came meanwhile stays behind
- * them. */
-static void put_back(struct worker *w, struct cell *c, struct sysmsg *list)
-{
-	while (list) {
-		struct sysmsg *next = list->next;
-
-		sched_sys(&w->mine.port, c, list->gen, list);
-		list = next;
-	}
-}
-
 void extra_sys_lane(struct worker *w, struct cell *c)
 {
 	struct sysmsg *list = mailbox_sys_take(&c->mailbox);
@@ -335,10 +323,6 @@ void extra_sys_lane(struct worker *w, struct cell *c)
 		serve_sys(w, c, list);
 		list = next;
 	}
-	if (__builtin_expect(list != NULL, 0)) {
-		struct sysmsg *newer = mailbox_sys_take(&c->mailbox);
-
-		put_back(w, c, list);
-		put_back(w, c, newer);
-	}
+	if (__builtin_expect(list != NULL, 0))           /* who is late runs nothing */
+		mailbox_sys_put_back(&c->mailbox, list);
 }

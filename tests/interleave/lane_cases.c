@@ -50,6 +50,41 @@ static void all_nodes_seen(void)
 	expect_all_rings_home(2);
 }
 
+/* ── what was taken and cannot be served goes back in front of what came since ─────────────────── */
+static void puts_back_while_sent_to(int t)
+{
+	if (t == 0) {
+		struct sysmsg *list;
+		uint32_t       seen = 0;
+
+		list = mailbox_sys_take(&w->box[0]);
+		if (list)
+			mailbox_sys_put_back(&w->box[0], list);
+		for (list = mailbox_sys_take(&w->box[0]); list; list = list->next) {
+			CHECK(node_index(list) == seen);      /* one sender's, in order */
+			b.node_seen[seen++]++;
+		}
+	} else {
+		for (uint32_t i = 0; i < 3; i++) {
+			struct sysmsg *back;
+
+			CHECK(!mailbox_sys_push(&w->box[0], b.gen[0], &w->node[i], &back) && !back);
+		}
+	}
+}
+static void rest_in_order(void)
+{
+	struct sysmsg *list = mailbox_sys_take(&w->box[0]);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		if (b.node_seen[i])
+			continue;
+		CHECK(list && node_index(list) == i);
+		list = list->next;
+	}
+	CHECK(!list);
+}
+
 /* ── an actor that parks until its answer comes; ordinary messages do not wake it ──────────────── */
 static void parking_run(int t, int box)
 {
@@ -220,6 +255,7 @@ static void nobody_waits_3(void)
 const struct a_case lane_cases[] = {
 	{ "lane_idle", 2, one_box, nodes_and_message, all_nodes_seen, NULL, 3, 5 },
 	{ "lane_park", 3, parked_box, parks_and_answers, parked_and_served, NULL, 3, 5 },
+	{ "lane_back", 2, parked_box, puts_back_while_sent_to, rest_in_order, NULL, 4, 9 },
 	{ "park_wake", 3, parked_box, park_then_wake, woken_once, NULL, 9, 9 },
 	{ "lane_kill", 3, dying_box, dies_under_nodes, all_back_or_seen, NULL, 3, 5 },
 	{ "lane_reborn", 3, dying_box, dies_and_is_born, new_one_was_served, NULL, 3, 4 },

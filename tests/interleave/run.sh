@@ -149,7 +149,7 @@ cases_for() {   # file: those that run its code, the likeliest first
 	lease.h) echo lease ;;
 	relay.h) echo relay relay_room relay_rooms ;;
 	gather.c) echo gather_due gather_cause gather_sleep ;;
-	*) echo push_push lap grow_across run_across run_cursor run_idle drop_one drop_five drop_grow grow lane_idle room kill_push kill_drop claim_claim lane_park lane_kill \
+	*) echo push_push lap grow_across run_across run_cursor run_idle drop_one drop_five drop_grow grow lane_idle lane_back room kill_push kill_drop claim_claim lane_park lane_kill \
 		lane_reborn park_wake two_boxes two_boxes_drop drop_two push_push_run capacity_two old_ring room_run ;;
 	esac
 }

@@ -297,6 +297,10 @@ static void the_system_lane_is_in_order_and_takes_no_room(void)
 	EXPECT(list == &node[0] && list->next == &node[1] && list->next->next == &node[2]);
 	EXPECT(node[2].next == NULL);
 	EXPECT(mailbox_sys_take(&t.box) == NULL);
+	EXPECT(!mailbox_sys_push(&t.box, 0, &node[0], &back));
+	mailbox_sys_put_back(&t.box, &node[1]);                /* in front of what came since */
+	list = mailbox_sys_take(&t.box);
+	EXPECT(list == &node[1] && list->next == &node[2] && node[2].next == &node[0] && node[0].next == NULL);
 	EXPECT(mailbox_idle(&t.box, &t.room, false));
 	EXPECT(mailbox_sys_push(&t.box, 0, &node[0], &back));  /* idle: the caller must run it */
 	close_box();
