@@ -12,6 +12,7 @@
 #define NOH_BENCH_BENCH_H
 
 #include "bench/gather.h"
+#include "core/random.h"
 #include "noh.h"
 
 #include <stdio.h>
@@ -105,13 +106,7 @@ static inline uint64_t bench_seed(uint64_t who)
 }
 static inline uint64_t bench_below(uint64_t *state, uint64_t n)
 {
-	uint64_t x = *state;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	*state = x;
-	return ((x >> 32) * n) >> 32;
+	return ((random_next(state) >> 32) * n) >> 32;
 }
 static inline uint64_t bench_other(uint64_t *state, uint64_t me, uint64_t n)
 {

@@ -56,12 +56,12 @@ void keys_init(struct keys *k, enum keys_kind kind, uint64_t count, double param
 
 static double unit(uint64_t *random)          /* 0 <= u < 1, 53 bits */
 {
-	return (double)((keys_random(random) * 0x2545F4914F6CDD1Du) >> 11) * 0x1p-53;
+	return (double)((random_next(random) * 0x2545F4914F6CDD1Du) >> 11) * 0x1p-53;
 }
 
 static uint64_t uniform(uint64_t count, uint64_t *random)
 {
-	return ((keys_random(random) >> 32) * count) >> 32;
+	return ((random_next(random) >> 32) * count) >> 32;
 }
 
 static uint64_t zipf_rank(const struct keys *k, uint64_t *random)

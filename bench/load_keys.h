@@ -12,6 +12,8 @@
 #ifndef NOH_BENCH_LOAD_KEYS_H
 #define NOH_BENCH_LOAD_KEYS_H
 
+#include "core/random.h"
+
 #include <stdint.h>
 
 enum keys_kind { KEYS_UNIFORM, KEYS_ZIPF, KEYS_HOT, KEYS_SEQ };
@@ -29,15 +31,5 @@ void keys_init(struct keys *k, enum keys_kind kind, uint64_t count, double param
 /* The next key, below count. random: any number but 0. next: the counter of seq. */
 uint64_t keys_next(const struct keys *k, uint64_t *random, uint64_t *next);
 uint64_t keys_of_rank(const struct keys *k, uint64_t rank);      /* ranks count from 1 */
-
-static inline uint64_t keys_random(uint64_t *state)              /* xorshift */
-{
-	uint64_t x = *state;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return *state = x;
-}
 
 #endif

@@ -163,7 +163,7 @@ static void fill_mixed(struct load_thread *t, struct load_conn *c, enum request_
 
 	for (uint32_t i = 0; i < most; i++) {
 		uint64_t key = keys_next(&l->keys, &t->random, &t->seq);
-		enum request_kind kind = keys_random(&t->random) >> 32 < reads ? KIND_GET : write;
+		enum request_kind kind = random_next(&t->random) >> 32 < reads ? KIND_GET : write;
 
 		at = load_put(l, at, &l->ask[kind], key, 0);
 		c->slots[i] = (struct load_slot){ (uint32_t)(at - c->out), (uint8_t)kind, key };

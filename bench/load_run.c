@@ -134,7 +134,7 @@ static void share_out(struct load *l, struct load_thread *t, unsigned number)
 	if (t->random == 0)
 		t->random = 1;
 	for (unsigned i = 0; i < 8; i++)
-		keys_random(&t->random);
+		random_next(&t->random);
 	t->order = number;
 	t->seq = from;
 	t->budget = total == 0 ? UINT64_MAX : number + 1 == n ? total - from : total / n;

@@ -44,28 +44,6 @@ static int try_open(const char *dir, noh_box **box)
 	return noh_open(box, &o);
 }
 
-static void make(const char *dir, bool stop)
-{
-	noh_box *box = care_box(dir);
-
-	for (int64_t i = 0; box && i < 20; i++)
-		EXPECT_EQ(call_i64(box, "care:a", CARE_ADD, 1), i + 1);
-	if (box && stop)
-		shut(box);
-	else
-		noh_close(box);
-}
-
-static void expect_twenty(const char *dir)
-{
-	noh_box *box = care_box(dir);
-
-	if (box) {
-		EXPECT_EQ(call_i64(box, "care:a", CARE_GET, 0), 20);
-		shut(box);
-	}
-}
-
 static void a_new_directory_does_not_fit(void)
 {
 	struct place p;
@@ -86,7 +64,7 @@ static void a_full_disk_refuses_the_start_and_loses_nothing(void)
 
 	if (!small_disk(&p, "120m"))
 		return;
-	make(p.path, false);
+	make_twenty(p.path, false);
 	fill_up(&p);
 	for (int i = 0; i < 2; i++) {
 		EXPECT_EQ(try_open(p.path, &box), NOH_ENOSPC);
@@ -106,7 +84,7 @@ static void copies_that_do_not_fit_leave_nothing(void)
 	struct stat st;
 
 	place_make(&q);
-	make(q.path, true);
+	make_twenty(q.path, true);
 	if (!small_disk(&p, "8m")) {
 		remove_dir(q.base);
 		return;
@@ -132,7 +110,7 @@ static void compact_on_a_full_disk_changes_nothing(void)
 
 	if (!small_disk(&p, "120m"))
 		return;
-	make(p.path, true);
+	make_twenty(p.path, true);
 	fill_up(&p);
 	digest(p.path, before);
 	EXPECT_EQ(noh_compact(p.path, NULL), NOH_ENOSPC);
@@ -173,7 +151,7 @@ static void a_directory_of_somebody_else_is_left_alone(void)
 		return;
 	}
 	place_make(&p);
-	make(p.path, true);
+	make_twenty(p.path, true);
 	EXPECT_EQ(shell("chmod -R a+rX %s", p.base), 0);
 	digest(p.path, before);
 	pid_t pid = fork();

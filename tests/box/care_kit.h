@@ -44,6 +44,29 @@ static inline noh_box *care_box(const char *dir)
 	return open_dir(dir, 2, &care_type, 1);
 }
 
+/* Twenty answered; nothing of it in the image unless the box was shut in order. */
+static inline void make_twenty(const char *dir, bool folded)
+{
+	noh_box *box = care_box(dir);
+
+	for (int64_t i = 0; box && i < 20; i++)
+		EXPECT_EQ(call_i64(box, "care:a", CARE_ADD, 1), i + 1);
+	if (box && folded)
+		shut(box);
+	else
+		noh_close(box);
+}
+
+static inline void expect_twenty(const char *dir)
+{
+	noh_box *box = care_box(dir);
+
+	if (box) {
+		EXPECT_EQ(call_i64(box, "care:a", CARE_GET, 0), 20);
+		shut(box);
+	}
+}
+
 /* A directory with a name in a fresh folder: TEST/NAME. */
 struct place { char base[200], path[256]; };
 

@@ -1,9 +1,7 @@
 /* tests/box/limits_back_test.c - a token that was taken for a message is given back if the message is not sent after all:
  * a full mailbox, no memory. And who is thrown out while memory is short hears of it. */
-#include "tests/box/kit.h"
-
-#include "box/box.h"
 #include "core/mem.h"
+#include "tests/box/hands_kit.h"
 
 enum { NOTE, TELL_BIG, FAIL };
 enum { BURST = 2, BIG = 100 };
@@ -11,7 +9,6 @@ enum { BURST = 2, BIG = 100 };
 static int told;
 static uint64_t notes;
 static bool hook_fails;
-static struct clock_virtual hands;
 
 static int on_message(noh_turn *t, const noh_msg *m)
 {
@@ -56,25 +53,9 @@ static const noh_type jailed = { .name = "jailed", .state_size = 8, .idle_timeou
 
 static noh_box *stepped(void)
 {
-	noh_options o = kit_options(1);
-	noh_box *box = kit_open(&o, TYPES(&tight, &hears, &free_type, &jailed));
-
 	notes = 0;
 	hook_fails = false;
-	clock_virtual_init(&hands, UINT64_C(1000000000000));
-	box->sched.clock = hands.clock;
-	EXPECT_EQ(box_start_stepped(box), NOH_OK);
-	return box;
-}
-
-static void run(noh_box *box)
-{
-	struct worker *w = &box->sched.workers[0];
-
-	sched_set_self(w);
-	while (sched_pass(w) > 0 || sched_has_work(w))
-		;
-	sched_set_self(NULL);
+	return hands_start(TYPES(&tight, &hears, &free_type, &jailed));
 }
 
 /* ── tokens ── */
@@ -86,9 +67,9 @@ static void a_full_mailbox_takes_no_token(void)
 	EXPECT_EQ(noh_send(box, "tight:a", NOTE, NULL, 0), NOH_OK);
 	for (int i = 0; i < 5; i++)
 		EXPECT_EQ(noh_send(box, "tight:a", NOTE, NULL, 0), NOH_FULL);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(noh_send(box, "tight:a", NOTE, NULL, 0), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(noh_send(box, "tight:a", NOTE, NULL, 0), NOH_ERATE);
 	EXPECT_EQ(notes, BURST);
 	noh_close(box);
@@ -102,12 +83,12 @@ static void a_message_there_is_no_memory_for_takes_no_token(void)
 	EXPECT_EQ(noh_ref(box, "tight:a", &ref), NOH_OK);
 	for (int i = 0; i < 5; i++) {
 		EXPECT_EQ(noh_send(box, "free:x", TELL_BIG, &ref, sizeof ref), NOH_OK);
-		run(box);
+		hands_run(box);
 		EXPECT_EQ(told, NOH_ENOMEM);
 	}
 	for (int i = 0; i < BURST; i++) {
 		EXPECT_EQ(noh_send(box, "tight:a", NOTE, NULL, 0), NOH_OK);
-		run(box);
+		hands_run(box);
 	}
 	EXPECT_EQ(notes, BURST);
 	noh_close(box);
@@ -118,14 +99,14 @@ static void an_event_that_finds_no_room_takes_no_token(void)
 	noh_box *box = stepped();
 
 	EXPECT_EQ(noh_send(box, "hears:a", NOTE, NULL, 0), NOH_OK);      /* the first token */
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(noh_publish_to(box, "news", "x", 1), 1);               /* the second */
 	for (int i = 0; i < 5; i++)
 		EXPECT_EQ(noh_publish_to(box, "news", "x", 1), 0);
 	EXPECT_EQ(stats_of(box, "hears").refused_rate, 0);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(noh_publish_to(box, "news", "x", 1), 1);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes, 3);
 	noh_close(box);
 }
@@ -164,18 +145,18 @@ static void who_cannot_be_stored_is_not_thrown_out_and_whoever_asked_is_told(voi
 	EXPECT_EQ(noh_send(box, "jailed:a", FAIL, NULL, 0), NOH_OK);
 	hook_fails = true;
 	for (int i = 0; i < 10; i++) {                   /* it is restarted, and fails again */
-		run(box);
+		hands_run(box);
 		clock_virtual_advance(&hands, 10000000);
 	}
 	EXPECT_EQ(status_of(box, "jailed:a").life, NOH_NOT_ACTIVE);
 	mem_fail_at(0, 0);
 	force_out(box, "jailed:a", &status);
 	mem_fail_at(1, 1);
-	run(box);
+	hands_run(box);
 	mem_fail_at(0, 0);
 	EXPECT_EQ(status, NOH_ENOMEM);
 	force_out(box, "jailed:a", &status);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(status, NOH_OK);
 	noh_close(box);
 }

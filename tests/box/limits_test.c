@@ -1,9 +1,7 @@
 /* tests/box/limits_test.c - limits of types: messages a second, turns at once. Step by step, on a clock that stands still:
  * what waits, for how long, and that nobody runs, or sets a timer, for nothing. */
-#include "tests/box/kit.h"
-
-#include "box/box.h"
 #include "tests/box/durable_kit.h"
+#include "tests/box/hands_kit.h"
 
 #include <stdlib.h>
 
@@ -94,35 +92,10 @@ static const noh_type free_type = { .name = "free", COMMON, .on_message = on_mes
 
 /* ── a box by hand ── */
 
-static struct clock_virtual hands;
-
 static noh_box *stepped(void)
 {
-	noh_options o = kit_options(1);
-	noh_box *box = kit_open(&o, TYPES(&slow, &all, &few, &rare, &merged, &batched, &fast, &free_type));
-
 	notes.n = ticks = answers = batch_count = 0;
-	clock_virtual_init(&hands, UINT64_C(1000000000000));
-	box->sched.clock = hands.clock;
-	EXPECT_EQ(box_start_stepped(box), NOH_OK);
-	return box;
-}
-
-/* Until nothing is to be done at this instant. */
-static void run(noh_box *box)
-{
-	struct worker *w = &box->sched.workers[0];
-
-	sched_set_self(w);
-	while (sched_pass(w) > 0 || sched_has_work(w))
-		;
-	sched_set_self(NULL);
-}
-
-static void after_ms(noh_box *box, uint64_t ms)
-{
-	clock_virtual_advance(&hands, ms * 1000000u);
-	run(box);
+	return hands_start(TYPES(&slow, &all, &few, &rare, &merged, &batched, &fast, &free_type));
 }
 
 static void send(noh_box *box, const char *address, uint32_t n)
@@ -138,27 +111,27 @@ static void an_actor_handles_its_burst_and_then_one_by_one(void)
 	noh_box *box = stepped();
 
 	send(box, "slow:x", 6);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 3);
 	EXPECT_EQ(stats_of(box, "slow").resting, 1);
 	EXPECT_EQ(stats_of(box, "slow").waiting, 3);
 	EXPECT_EQ(status_of(box, "slow:x").mailbox_size, 3);
 	EXPECT(status_of(box, "slow:x").resting);
-	after_ms(box, 99);
+	hands_after_ms(box, 99);
 	EXPECT_EQ(notes.n, 3);
-	after_ms(box, 1);
+	hands_after_ms(box, 1);
 	EXPECT_EQ(notes.n, 4);
-	after_ms(box, 100);
+	hands_after_ms(box, 100);
 	EXPECT_EQ(notes.n, 5);
-	after_ms(box, 100);
+	hands_after_ms(box, 100);
 	EXPECT_EQ(notes.n, 6);
 	EXPECT_EQ(stats_of(box, "slow").resting, 0);
 	EXPECT(!status_of(box, "slow:x").resting);
 	EXPECT_EQ(stats_of(box, "slow").rests, 3);
 	EXPECT_EQ(stats_of(box, "slow").refused_rate, 0);
-	after_ms(box, 10000);
+	hands_after_ms(box, 10000);
 	send(box, "slow:x", 4);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 9);                   /* a pause is worth a burst, not more */
 	noh_close(box);
 }
@@ -171,7 +144,7 @@ static void who_rests_costs_nothing_until_its_token_comes(void)
 	uint64_t passes;
 
 	send(box, "slow:x", 5);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(stats(box).timers, 1);
 	EXPECT(!sched_has_work(w));
 	EXPECT_EQ(clock_next_ms(w), load_relaxed(&hands.ns) / 1000000u + 100);
@@ -179,7 +152,7 @@ static void who_rests_costs_nothing_until_its_token_comes(void)
 	EXPECT(!sched_has_work(w));
 	EXPECT_EQ(stats(box).timers, 1);
 	passes = stats(box).total.passes;
-	after_ms(box, 100);
+	hands_after_ms(box, 100);
 	EXPECT_EQ(notes.n, 4);
 	EXPECT(stats(box).total.passes - passes <= 4);
 	EXPECT_EQ(stats(box).timers, 1);
@@ -191,10 +164,10 @@ static void one_who_rests_keeps_nobody_else(void)
 	noh_box *box = stepped();
 
 	send(box, "slow:x", 5);
-	run(box);
+	hands_run(box);
 	send(box, "slow:y", 3);
 	send(box, "free:z", 50);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 3 + 3 + 50);
 	EXPECT_EQ(stats_of(box, "slow").resting, 1);
 	noh_close(box);
@@ -207,15 +180,15 @@ static void actors_of_a_type_share_its_bucket_first_come_first_served(void)
 
 	for (int i = 0; i < 10; i++) {
 		send(box, to[i], 1);
-		run(box);
+		hands_run(box);
 	}
 	EXPECT_EQ(notes.n, 5);
 	EXPECT_EQ(stats_of(box, "all").resting, 5);
 	EXPECT_EQ(stats(box).timers, 5);         /* one each, at its own instant */
 	send(box, "all:k", 1);                   /* who comes later gets a later one */
-	run(box);
+	hands_run(box);
 	for (uint32_t i = 1; i <= 6; i++) {
-		after_ms(box, 10);
+		hands_after_ms(box, 10);
 		EXPECT_EQ(notes.n, 5 + i);
 	}
 	EXPECT(memcmp(notes.by, "abcdefghijk", 11) == 0);
@@ -234,13 +207,13 @@ static void a_fast_rate_is_kept_although_timers_are_coarse(void)
 		snprintf(to, sizeof to, "fast:%d", i);
 		send(box, to, 300);
 	}
-	run(box);
+	hands_run(box);
 	EXPECT(notes.n <= 200);
 	for (int ms = 0; ms < 20; ms++)
-		after_ms(box, 1);
+		hands_after_ms(box, 1);
 	EXPECT(notes.n >= 1900 && notes.n <= 2200);
 	for (int ms = 0; ms < 20; ms++)
-		after_ms(box, 1);
+		hands_after_ms(box, 1);
 	EXPECT_EQ(notes.n, 3000);
 	EXPECT_EQ(stats_of(box, "fast").resting, 0);
 	noh_close(box);
@@ -253,15 +226,15 @@ static void answers_and_timers_need_no_token(void)
 	EXPECT_EQ(noh_send(box, "slow:x", LATER, NULL, 0), NOH_OK);
 	EXPECT_EQ(noh_send(box, "slow:x", ASK, NULL, 0), NOH_OK);
 	send(box, "slow:x", 3);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 3 + 1);               /* and the helper's */
 	EXPECT_EQ(answers, 1);
 	EXPECT_EQ(stats_of(box, "slow").resting, 1);
-	after_ms(box, 10);
+	hands_after_ms(box, 10);
 	EXPECT_EQ(ticks, 1);                     /* while it rests */
 	EXPECT_EQ(notes.n, 4);
 	EXPECT_EQ(stats_of(box, "slow").resting, 1);
-	after_ms(box, 90);
+	hands_after_ms(box, 90);
 	EXPECT_EQ(notes.n, 5);
 	noh_close(box);
 }
@@ -273,15 +246,15 @@ static void of_twenty_revisions_one_takes_the_token(void)
 
 	for (uint64_t i = 1; i <= 20; i++)
 		EXPECT_EQ(noh_send(box, "merged:x", REVISION, &i, sizeof i), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 1);
 	EXPECT_EQ(stats_of(box, "merged").coalesced, 19);
 	EXPECT_EQ(stats_of(box, "merged").resting, 0);
 	for (uint64_t i = 21; i <= 40; i++)
 		EXPECT_EQ(noh_send(box, "merged:x", REVISION, &i, sizeof i), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 1);
-	after_ms(box, 100);
+	hands_after_ms(box, 100);
 	EXPECT_EQ(notes.n, 2);
 	EXPECT_EQ(stats_of(box, "merged").coalesced, 38);
 	noh_close(box);
@@ -292,12 +265,12 @@ static void a_batch_is_no_longer_than_there_are_tokens(void)
 	noh_box *box = stepped();
 
 	send(box, "batched:x", 9);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(batch_count, 1);
 	EXPECT_EQ(batches[0], 4);
-	after_ms(box, 100);
+	hands_after_ms(box, 100);
 	EXPECT_EQ(notes.n, 5);
-	after_ms(box, 400);
+	hands_after_ms(box, 400);
 	EXPECT_EQ(notes.n, 9);
 	noh_close(box);
 }
@@ -311,12 +284,12 @@ static void a_message_in_hand_waits_as_well(void)
 	EXPECT_EQ(noh_ref(box, "slow:x", &ref), NOH_OK);
 	for (int i = 0; i < 3; i++) {
 		EXPECT_EQ(noh_send(box, "free:a", TELL_REF, &ref, sizeof ref), NOH_OK);
-		run(box);
+		hands_run(box);
 	}
 	EXPECT_EQ(notes.n, 3);
 	EXPECT_EQ(stats_of(box, "slow").accepted, 12);
 	for (int i = 0; i < 9; i++)
-		after_ms(box, 100);
+		hands_after_ms(box, 100);
 	EXPECT_EQ(notes.n, 12);
 	EXPECT(adds_up(box, "slow"));
 	noh_close(box);
@@ -333,7 +306,7 @@ static void a_send_over_the_rate_is_refused_and_says_when_to_try_again(void)
 	EXPECT(strstr(noh_why(), "actors of type few take, each, 10 messages a second, 2 at once"));
 	EXPECT(strstr(noh_why(), "try again in 101 ms"));
 	send(box, "few:y", 2);                   /* each has its own */
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 4);
 	EXPECT_EQ(stats_of(box, "few").refused_rate, 1);
 	EXPECT_EQ(stats_of(box, "few").resting, 0);
@@ -355,12 +328,12 @@ static void a_turn_that_tells_too_much_is_told(void)
 	noh_actor ref;
 
 	EXPECT_EQ(noh_send(box, "free:a", TELL_MANY, &n, sizeof n), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT(told[0] == NOH_OK && told[1] == NOH_OK && told[2] == NOH_OK && told[3] == NOH_OK);
 	EXPECT_EQ(notes.n, 4);
 	EXPECT_EQ(noh_ref(box, "few:a", &ref), NOH_OK);
 	EXPECT_EQ(noh_send(box, "free:a", TELL_REF, &ref, sizeof ref), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT(told[0] == NOH_OK && told[1] == NOH_ERATE && told[2] == NOH_ERATE && told[3] == NOH_ERATE);
 	EXPECT_EQ(notes.n, 5);
 	EXPECT_EQ(stats_of(box, "few").refused_rate, 3);
@@ -384,14 +357,14 @@ static void a_step_has_all_of_its_tokens_or_is_refused(void)
 
 	for (int i = 0; i < 2; i++) {
 		EXPECT_EQ(noh_step_then(box, parts, 2, NULL, step_done, NULL), NOH_OK);
-		run(box);
+		hands_run(box);
 		EXPECT_EQ(step_status, NOH_OK);
 	}
 	EXPECT_EQ(notes.n, 4);
 	EXPECT_EQ(noh_step_then(box, parts, 2, NULL, step_done, NULL), NOH_ERATE);
 	EXPECT(strstr(noh_why(), "type few"));
 	send(box, "slow:x", 2);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 5);                   /* the third of slow:x was given back, and there is no fourth */
 	noh_close(box);
 }
@@ -415,7 +388,7 @@ static void who_rests_can_be_thrown_out(void)
 
 	send(box, "slow:x", 3);
 	EXPECT_EQ(noh_call_then(box, "slow:x", NOTE, NULL, 0, 5000, forced_away, &status), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(stats_of(box, "slow").resting, 1);
 	p = sched_port(&box->sched);             /* noh_deactivate would wait for this thread */
 	EXPECT_EQ(sched_resolve(p, "slow:x", 6, &c, &gen), NOH_OK);
@@ -423,15 +396,15 @@ static void who_rests_can_be_thrown_out(void)
 	n->status = 1;
 	sched_sys(p, c, gen, n);
 	sched_port_done(p);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(status, NOH_EGONE);
 	EXPECT_EQ(stats_of(box, "slow").dropped_forced, 1);
 	EXPECT_EQ(stats_of(box, "slow").resting, 0);
 	EXPECT_EQ(status_of(box, "slow:x").life, NOH_NOT_ACTIVE);
-	after_ms(box, 1000);                     /* its timer finds nobody */
+	hands_after_ms(box, 1000);                     /* its timer finds nobody */
 	EXPECT_EQ(notes.n, 3);
 	send(box, "slow:x", 3);                  /* the next one has a bucket of its own */
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 6);
 	noh_close(box);
 }
@@ -446,19 +419,19 @@ static void other_limits_count_at_once_for_those_who_rest(void)
 	EXPECT_EQ(noh_set_limits(box, "slow", &l), NOH_OK);
 	send(box, "slow:x", 10);
 	send(box, "slow:y", 10);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 2);
 	EXPECT_EQ(stats_of(box, "slow").resting, 2);
 	l = (noh_limits){ .actor_per_second = 10, .actor_burst = 4 };
 	EXPECT_EQ(noh_set_limits(box, "slow", &l), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 2 + 8);
 	EXPECT_EQ(stats_of(box, "slow").resting, 2);
 	EXPECT_EQ(noh_set_limits(box, "slow", NULL), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 20);
 	EXPECT_EQ(stats_of(box, "slow").resting, 0);
-	after_ms(box, 2000000);                  /* the timers of then mean nobody any more */
+	hands_after_ms(box, 2000000);                  /* the timers of then mean nobody any more */
 	EXPECT_EQ(notes.n, 20);
 	noh_close(box);
 }
@@ -468,14 +441,14 @@ static void a_timer_of_limits_that_are_gone_wakes_nobody_too_soon(void)
 	noh_box *box = stepped();
 
 	send(box, "slow:x", 10);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 3);                   /* the next in 100 ms */
 	EXPECT_EQ(noh_set_limits(box, "slow", &(noh_limits){ .actor_per_second = 0.1 }), NOH_OK);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 4);
-	after_ms(box, 9999);
+	hands_after_ms(box, 9999);
 	EXPECT_EQ(notes.n, 4);
-	after_ms(box, 1);
+	hands_after_ms(box, 1);
 	EXPECT_EQ(notes.n, 5);
 	noh_close(box);
 }
@@ -489,7 +462,7 @@ static void a_type_gets_a_rate_and_loses_it(void)
 	EXPECT_EQ(noh_send(box, "free:y", NOTE, NULL, 0), NOH_ERATE);
 	EXPECT_EQ(noh_set_limits(box, "free", NULL), NOH_OK);
 	send(box, "free:y", 3);
-	run(box);
+	hands_run(box);
 	EXPECT_EQ(notes.n, 4);
 	noh_close(box);
 }

@@ -2,29 +2,6 @@
  * is. What was answered does not vanish in silence. */
 #include "tests/box/care_kit.h"
 
-/* Twenty answered; nothing of it in the image unless the box was shut in order. */
-static void make(const char *dir, bool folded)
-{
-	noh_box *box = care_box(dir);
-
-	for (int64_t i = 0; box && i < 20; i++)
-		EXPECT_EQ(call_i64(box, "care:a", CARE_ADD, 1), i + 1);
-	if (box && folded)
-		shut(box);
-	else
-		noh_close(box);
-}
-
-static void expect_twenty(const char *dir)
-{
-	noh_box *box = care_box(dir);
-
-	if (box) {
-		EXPECT_EQ(call_i64(box, "care:a", CARE_GET, 0), 20);
-		shut(box);
-	}
-}
-
 static void expect_says(int rc, const char *word)
 {
 	EXPECT_EQ(rc, NOH_ECORRUPT);
@@ -63,7 +40,7 @@ static void lose(const char *what, bool folded, const char *word)
 	struct place p;
 
 	place_make(&p);
-	make(p.path, folded);
+	make_twenty(p.path, folded);
 	EXPECT_EQ(shell("cp -r %s %s/whole && cd %s && rm -r %s", p.path, p.base, p.path, what), 0);
 	expect_all_refuse(&p, word);
 	EXPECT_EQ(shell("cd %s && rm -r data && mv whole data", p.base), 0);
@@ -106,7 +83,7 @@ static void a_journal_that_lost_its_end_is_damage(void)
 	place_in(first, sizeof first, &p, "first.seg");
 	noh_close(care_box(p.path));
 	EXPECT_EQ(shell("cp %s/journal/00000001.seg %s", p.path, first), 0);
-	make(p.path, true);
+	make_twenty(p.path, true);
 	EXPECT_EQ(shell("rm %s/journal/*.seg && mv %s %s/journal/00000001.seg", p.path, first, p.path), 0);
 	o.dir = p.path;
 	expect_says(noh_open(&box, &o), "the journal ends with frame 0, but the image has frame ");
@@ -120,7 +97,7 @@ static void a_compacted_directory_opens_and_its_journal_counts(void)
 	struct place p;
 
 	place_make(&p);
-	make(p.path, false);
+	make_twenty(p.path, false);
 	EXPECT_EQ(noh_compact(p.path, NULL), NOH_OK);
 	expect_clean(p.path);
 	EXPECT_EQ(noh_compact(p.path, NULL), NOH_OK);
@@ -142,7 +119,7 @@ static void a_copy_of_a_compacted_directory_opens(void)
 	place_make(&p);
 	place_in(copy, sizeof copy, &p, "copy");
 	place_in(again, sizeof again, &p, "again");
-	make(p.path, false);
+	make_twenty(p.path, false);
 	EXPECT_EQ(noh_compact(p.path, NULL), NOH_OK);
 	EXPECT_EQ(noh_backup_dir(p.path, copy, NULL), NOH_OK);
 	EXPECT_EQ(noh_restore(copy, again, NULL, NULL, NULL), NOH_OK);
@@ -163,7 +140,7 @@ static void a_first_start_that_was_interrupted_is_taken_up(void)
 			EXPECT_EQ(shell("rm %s/journal/*", p.path), 0);
 		if (left < 1)
 			EXPECT_EQ(shell("cd %s && mv image image.new && : > image.new/data.mdb", p.path), 0);
-		make(p.path, false);
+		make_twenty(p.path, false);
 		expect_clean(p.path);
 		expect_twenty(p.path);
 		remove_dir(p.base);

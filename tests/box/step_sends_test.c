@@ -1,8 +1,6 @@
 /* tests/box/step_sends_test.c - the turns of a step are turns like any other: what large parts send comes, all of it and in
  * order, and a deadline counts for each of them. */
-#include "tests/box/kit.h"
-
-#include "box/box.h"
+#include "tests/box/hands_kit.h"
 
 enum { MANY = 40, FEW = 3, LARGE = 1000 };
 enum { NOTE, SEND, SLOW };
@@ -12,7 +10,6 @@ struct heard { uint64_t count; bool disorder; };
 
 static atomic_u64 heard[3];
 static atomic_u32 disorder;
-static struct clock_virtual hands;
 
 static int hear(noh_turn *t, const noh_msg *m)
 {
@@ -109,28 +106,18 @@ static void step_done(void *user, int status, const noh_part_answer *parts, size
 
 static void a_part_past_its_deadline_fails_the_step(void)
 {
-	noh_options o = kit_options(1);
-	noh_box *box = kit_open(&o, TYPES(&hasty, &mouth));
+	noh_box *box = hands_start(TYPES(&hasty, &mouth));
 	noh_part slow[2] = { { "mouth:a", SLOW, NULL, 0 }, { "hasty:b", SLOW, NULL, 0 } };
 	noh_part quick_enough[1] = { { "hasty:b", SEND, &(struct burst){ .count = 0 }, sizeof(struct burst) } };
-	struct worker *w;
 
-	clock_virtual_init(&hands, UINT64_C(1000000000000));
-	box->sched.clock = hands.clock;
-	EXPECT_EQ(box_start_stepped(box), NOH_OK);
 	step_status = 1;
 	EXPECT_EQ(noh_step_then(box, slow, 2, NULL, step_done, NULL), NOH_OK);
-	w = &box->sched.workers[0];
-	sched_set_self(w);
-	while (sched_pass(w) > 0 || sched_has_work(w))
-		;
+	hands_run(box);
 	EXPECT_EQ(step_status, NOH_EFAILED);
 	EXPECT(logged("its turn took 60 ms, and 50 are allowed"));
 	EXPECT_EQ(noh_step_then(box, quick_enough, 1, NULL, step_done, NULL), NOH_OK);
-	while (sched_pass(w) > 0 || sched_has_work(w))
-		;
+	hands_run(box);
 	EXPECT_EQ(step_status, NOH_OK);
-	sched_set_self(NULL);
 	noh_close(box);
 }
 

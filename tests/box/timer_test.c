@@ -1,7 +1,5 @@
 /* tests/box/timer_test.c - schedules: on time, never early, across storage, and at the end. */
-#include "tests/box/kit.h"
-
-#include "box/box.h"
+#include "tests/box/hands_kit.h"
 
 #include <stdlib.h>
 
@@ -269,35 +267,18 @@ static void a_turn_is_one_instant(void)
 
 /* ── a hint that wakes nobody ── */
 
-static struct clock_virtual hands;
-
-static void pass_ms(noh_box *box, uint64_t ms)
-{
-	struct worker *w = &box->sched.workers[0];
-
-	clock_virtual_advance(&hands, ms * 1000000u);
-	sched_set_self(w);
-	while (sched_pass(w) > 0 || sched_has_work(w))
-		;
-	sched_set_self(NULL);
-}
-
 /* t:1 has a schedule in ten seconds. */
 static noh_box *stepped(uint32_t idle_ms)
 {
-	noh_options o = kit_options(1);
 	noh_type idles = t_type;
 	noh_box *box;
 
 	idles.idle_timeout_ms = idle_ms;
-	box = kit_open(&o, TYPES(&idles));
-	clock_virtual_init(&hands, UINT64_C(1000000000000));
-	box->sched.clock = hands.clock;
-	EXPECT_EQ(box_start_stepped(box), NOH_OK);
+	box = hands_start(TYPES(&idles));
 	store_relaxed(&ticks, 0);
 	store_relaxed(&activations, 0);
 	EXPECT_EQ(noh_send(box, "t:1", ONCE, &(struct order){ 10000 }, sizeof(struct order)), NOH_OK);
-	pass_ms(box, 0);
+	hands_after_ms(box, 0);
 	EXPECT_EQ(load_relaxed(&activations), 1);
 	return box;
 }
@@ -306,22 +287,22 @@ static void a_timer_whose_actor_cannot_be_activated_comes_when_it_can(void)
 {
 	noh_box *box = stepped(1000);
 
-	pass_ms(box, 5000);
+	hands_after_ms(box, 5000);
 	EXPECT_EQ(stats(box).actors, 0);
 	is_broken = true;
-	pass_ms(box, 5000);
+	hands_after_ms(box, 5000);
 	EXPECT_EQ(load_relaxed(&activations), 2);
-	pass_ms(box, 30000);
+	hands_after_ms(box, 30000);
 	EXPECT_EQ(load_relaxed(&activations), 2);        /* nobody tries it all the time */
-	pass_ms(box, 30000);
+	hands_after_ms(box, 30000);
 	EXPECT_EQ(load_relaxed(&activations), 3);
 	EXPECT_EQ(stats(box).actors, 0);
 	EXPECT_EQ(stats(box).timers, 1);
 	is_broken = false;
 	EXPECT_EQ(load_relaxed(&ticks), 0);
-	pass_ms(box, 60000);
+	hands_after_ms(box, 60000);
 	EXPECT_EQ(load_relaxed(&ticks), 1);
-	pass_ms(box, 600000);
+	hands_after_ms(box, 600000);
 	EXPECT_EQ(load_relaxed(&ticks), 1);
 	EXPECT_EQ(stats(box).timers, 0);
 	noh_close(box);
@@ -342,12 +323,12 @@ static void a_timer_whose_actor_cannot_be_loaded_comes_when_it_can(void)
 	noh_box *box = stepped(1000);
 	struct sched_storage real = box->sched.storage;
 
-	pass_ms(box, 5000);
+	hands_after_ms(box, 5000);
 	box->sched.storage.load = load_nothing;
-	pass_ms(box, 5000);
+	hands_after_ms(box, 5000);
 	EXPECT_EQ(stats_of(box, "t").restarts, 1);       /* it was tried */
 	box->sched.storage = real;
-	pass_ms(box, 60000);
+	hands_after_ms(box, 60000);
 	EXPECT_EQ(load_relaxed(&ticks), 1);
 	noh_close(box);
 }
@@ -361,10 +342,10 @@ static void a_timer_that_there_is_no_memory_for_comes_a_little_later(void)
 	store_relaxed(&nodes->shared.fresh, nodes->fixed.limit);
 	store_relaxed(&nodes->shared.free, 0);
 	box->sched.workers[0].mine.port.nodes.count = 0;
-	pass_ms(box, 10000);
+	hands_after_ms(box, 10000);
 	EXPECT_EQ(load_relaxed(&ticks), 0);
 	store_relaxed(&nodes->shared.fresh, fresh);
-	pass_ms(box, 1000);
+	hands_after_ms(box, 1000);
 	EXPECT_EQ(load_relaxed(&ticks), 1);
 	noh_close(box);
 }
