@@ -29,6 +29,15 @@ const struct metric metrics[] = {
 	  "Actors that have messages and do not run because of their type's limits: rate (until a token comes), turns (until one "
 	  "of its turns is over).", metric_resting },
 	{ "noh_rests_total", METRIC_COUNTER, "type", "Times an actor rested until a token came.", metric_rests },
+	{ "noh_limit_messages_per_second", METRIC_GAUGE, "type, scope, over",
+	  "Rate limits in force; none: no such limit. Scope: type (all its actors together) or actor (each of them). Over it, messages "
+	  "wait, or their senders are told (refuse).", metric_limit_rate },
+	{ "noh_limit_burst_messages", METRIC_GAUGE, "type, scope", "Messages that such a limit lets through at once, after a while without any.",
+	  metric_limit_burst },
+	{ "noh_limit_tokens", METRIC_GAUGE, "type",
+	  "Messages that the limit of the whole type would let through now; what workers have taken ahead is not among them.",
+	  metric_limit_tokens },
+	{ "noh_limit_turns", METRIC_GAUGE, "type", "Turns of this type that may run at once; none: no such limit.", metric_limit_turns },
 	{ "noh_mailbox_depth", METRIC_GAUGE, "type", "Messages that wait, in all mailboxes together.", metric_depth },
 	{ "noh_mailbox_depth_max", METRIC_GAUGE, "type",
 	  "Messages in the deepest mailbox seen in the last 10 to 20 seconds; sampled, but a full one is always seen.",

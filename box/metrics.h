@@ -66,7 +66,8 @@ typedef void metric_fn(struct scrape *m);
 metric_fn metric_actors_active, metric_actors_stored, metric_activations, metric_deactivations, metric_accepted,
 	metric_processed, metric_dropped, metric_refusals, metric_depth, metric_depth_max, metric_capacity, metric_wait, metric_turn,
 	metric_invoke, metric_batch, metric_restarts, metric_quarantined, metric_degraded, metric_unwell,
-	metric_set_aside, metric_replays, metric_rests, metric_resting;
+	metric_set_aside, metric_replays, metric_rests, metric_resting, metric_limit_rate, metric_limit_burst, metric_limit_tokens,
+	metric_limit_turns;
 
 /* metrics_box.c */
 metric_fn metric_build, metric_started, metric_ready, metric_dead_letters, metric_late, metric_late_answers, metric_memory,

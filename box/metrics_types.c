@@ -229,6 +229,74 @@ void metric_resting(struct scrape *m)
 	}
 }
 
+/* Types that share a series have no limit in common. */
+static uint32_t limited(const struct scrape *m)
+{
+	return m->groups < METRIC_TYPES ? m->groups : METRIC_TYPES;
+}
+
+/* To a thousandth: steps are whole nanoseconds, and a rate of 3 is not to be told as 3.000000003. */
+static void put_rate(struct scrape *m, const struct labels *of, const char *scope, bool refuses, uint64_t step_ns)
+{
+	struct labels l = *of;
+
+	if (!step_ns)
+		return;
+	label_add(&l, "scope", scope);
+	label_add(&l, "over", refuses ? "refuse" : "wait");
+	metric_seconds(m, l.text, (UINT64_C(1000000000000) + step_ns / 2) / step_ns * 1000000);
+}
+
+void metric_limit_rate(struct scrape *m)
+{
+	for (uint32_t g = 0; g < limited(m); g++) {
+		struct type *t = m->box->sched.types[g];
+		struct labels l = labels_of(m, g);
+		bool refuses = load_relaxed(&t->limits) & LIMIT_REFUSE;
+
+		put_rate(m, &l, "type", refuses, load_relaxed(&t->limit.set.step_ns));
+		put_rate(m, &l, "actor", refuses, load_relaxed(&t->limit.set.actor_step_ns));
+	}
+}
+
+void metric_limit_burst(struct scrape *m)
+{
+	for (uint32_t g = 0; g < limited(m); g++) {
+		struct limit *x = &m->box->sched.types[g]->limit;
+		uint64_t step = load_relaxed(&x->set.step_ns), actor_step = load_relaxed(&x->set.actor_step_ns);
+		struct labels l = labels_of(m, g);
+
+		if (step)
+			put_with(m, &l, "scope", "type", load_relaxed(&x->set.span_ns) / step);
+		if (actor_step)
+			put_with(m, &l, "scope", "actor", load_relaxed(&x->set.actor_span_ns) / actor_step);
+	}
+}
+
+void metric_limit_tokens(struct scrape *m)
+{
+	for (uint32_t g = 0; g < limited(m); g++) {
+		struct limit *x = &m->box->sched.types[g]->limit;
+		uint64_t step = load_relaxed(&x->set.step_ns), span = load_relaxed(&x->set.span_ns);
+		uint64_t full = load_relaxed(&x->bucket.full_ns);
+		struct labels l = labels_of(m, g);
+
+		if (step)
+			metric_number(m, l.text, less(span, less(full, m->now_ns)) / step);
+	}
+}
+
+void metric_limit_turns(struct scrape *m)
+{
+	for (uint32_t g = 0; g < limited(m); g++) {
+		uint32_t turns = load_relaxed(&m->box->sched.types[g]->limit.set.turns);
+		struct labels l = labels_of(m, g);
+
+		if (turns)
+			metric_number(m, l.text, turns);
+	}
+}
+
 /* ── histograms ── */
 
 static void each_histogram(struct scrape *m, size_t offset, const struct histogram_scale *scale, bool batches)
