@@ -5,9 +5,12 @@
  * so who does not find it in memory looks there, and in this order nothing is missed.
  */
 #include "box/api.h"
+#include "core/json.h"
+#include "core/utf8.h"
 #include "net/feed.h"
 #include "sched/notice.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define EVENTS_MEMORY ((uint64_t)16 << 20)       /* of a box without a directory */
@@ -389,5 +392,43 @@ int noh_tell_config(noh_box *box, const char *what, const char *from, const char
 	if (!what || !*what)
 		return error_set(NOH_EINVAL, "noh_tell_config: what has changed?");
 	notice_of(&box->sched, "", NOTICE_CONFIG, &(noh_emit_options){ .reason = what, .from = from, .to = to });
+	return NOH_OK;
+}
+
+/* ── who asked for what ── */
+
+enum { ADMIN_TEXT = 300 };                 /* of each: an address fits                             */
+
+static size_t fitting(const char *text, size_t most)
+{
+	size_t len = strlen(text);
+
+	return len <= most ? len : utf8_cut(text, most);
+}
+
+static void put_member(noh_json_out *o, const char *name, const char *text)
+{
+	if (text)
+		noh_json_put_text(o, name, text, fitting(text, ADMIN_TEXT));
+}
+
+int noh_tell_admin(noh_box *box, const noh_admin_call *a)
+{
+	char line[NOH_EVENT_REASON + 1], data[6 * 4 * ADMIN_TEXT + 100];
+	noh_json_out o = { .at = data, .room = sizeof data };
+	const char *actor = a && a->actor ? a->actor : "", *target = a && a->target ? a->target : "";
+
+	if (!a || !a->who || !a->call)
+		return error_set(NOH_EINVAL, "noh_tell_admin: who asked for what?");
+	snprintf(line, sizeof line, "%.64s asked for \"%.64s%s%.*s%s%.*s\"", a->who, a->call, *actor ? " " : "",
+		 (int)fitting(actor, ADDRESS_MAX), actor, *target ? " " : "", (int)fitting(target, 100), target);
+	noh_json_open(&o, NULL, '{');
+	put_member(&o, "user", a->who);
+	put_member(&o, "call", a->call);
+	put_member(&o, "target", a->target);
+	put_member(&o, "from", a->from);
+	noh_json_close(&o, '}');
+	sched_log_always(&box->sched, actor, line);
+	notice_of(&box->sched, actor, NOTICE_ADMIN, &(noh_emit_options){ .reason = line, .data = data, .len = o.len });
 	return NOH_OK;
 }

@@ -53,6 +53,18 @@ static int door_status(void *arg, const char *address, noh_status *status, uint6
 	return api_status(arg, address, status, due);
 }
 
+/* Vitals may be told before the record they are in is pushed, so they are due with the epoch that goes on now; and that one
+ * may have nothing else to end it. */
+static int door_vitals(void *arg, const char *address, noh_vitals *vitals, uint64_t *due)
+{
+	struct sched *s = &((noh_box *)arg)->sched;
+	int rc = api_vitals(arg, address, vitals, due);
+
+	if (*due > load_relaxed(&s->durable))
+		s->journal.wake(s->journal.arg);
+	return rc;
+}
+
 static int door_list(void *arg, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due)
 {
 	return api_list(arg, type, cursor, entries, count, due);
@@ -168,8 +180,8 @@ static void name_node(noh_box *box, const char *given)
 
 int noh_listen(noh_box *box, const noh_listen_options *options)
 {
-	struct net_door door = { box, door_prepare, door_deliver, door_step, door_status, door_list, door_scan, door_known, door_awaits,
-				 door_now_ns, door_wall_ms, door_log, &box->sched.durable, &box->sched.topics,
+	struct net_door door = { box, door_prepare, door_deliver, door_step, door_status, door_vitals, door_list, door_scan, door_known,
+				 door_awaits, door_now_ns, door_wall_ms, door_log, &box->sched.durable, &box->sched.topics,
 				 door_epoch, door_spans, door_publish, door_personal, door_wake, door_answered, box_errand };
 
 	if (load_relaxed(&box->phase) != BOX_OPEN)

@@ -136,7 +136,7 @@ typedef struct noh_options {
 	uint64_t     idem_ms;         /* how long idempotency keys are kept; 0: 24 h               */
 	uint64_t     idem_bytes;      /* and how many bytes of them, then the oldest go; 0: 1 GiB  */
 	bool         no_uring;        /* plain file calls even where io_uring works                */
-	noh_log_fn  *log;             /* NULL: stderr, from NOH_WARN up                            */
+	noh_log_fn  *log;             /* NULL: stderr, from NOH_WARN up (and noh_tell_admin's)     */
 	void        *log_user;
 	noh_log_line_fn *log_line;    /* instead of log, if given; log_user is its user, too       */
 
@@ -750,6 +750,18 @@ NOH_API int noh_set_events(noh_box *box, uint64_t events_bytes, uint64_t events_
 
 /* Tell that a setting has changed, as an event of the box: what, from which value to which. */
 NOH_API int noh_tell_config(noh_box *box, const char *what, const char *from, const char *to);
+
+/* Tell that somebody in charge asked for something, as an event of the box, and as a line of the log that is written whatever
+ * its level is (as NOH_INFO). What listens tells of its own clients; this is for a program that has commands of its own. Texts may be
+ * NULL but for who and call; they are cut where they are longer than an event may be. NOH_OK, NOH_EINVAL. Threads: any. */
+typedef struct noh_admin_call {
+	const char *who;          /* the name of an account                                 */
+	const char *call;         /* what: "deactivate", "dead redrive"                     */
+	const char *actor;        /* the address, or the type, it is about; NULL: the box   */
+	const char *target;       /* what else it is about: an id, a name                   */
+	const char *from;         /* where it came from: "127.0.0.1:4711"                   */
+} noh_admin_call;
+NOH_API int noh_tell_admin(noh_box *box, const noh_admin_call *call);
 
 /* ── supervision: how actors are, who belongs to whom ── */
 

@@ -50,6 +50,14 @@ int call_status(struct call *c, const char *address, noh_status *status)
 	return told(c, rc, due);
 }
 
+int call_vitals(struct call *c, const char *address, noh_vitals *vitals)
+{
+	uint64_t due = 0;
+	int rc = c->net->server->door.vitals(call_box(c), address, vitals, &due);
+
+	return told(c, rc, due);
+}
+
 int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count)
 {
 	uint64_t due = 0;

@@ -6,6 +6,7 @@
 #include "core/mem.h"
 #include "net/codec.h"
 #include "net/session.h"
+#include "net/tell.h"
 #include "noh_actors.h"
 
 #include <stdio.h>
@@ -286,26 +287,30 @@ void cmd_actor_invoke(struct call *c)
 }
 
 /* ── ACTIVATE, DEACTIVATE ─────────────────────────────────────────────────────────────────────── */
-static void life(struct call *c, enum request_op op)
+static void life(struct call *c, enum request_op op, const char *what)
 {
 	struct request r = { .op = op, .type = TYPE_IN_ADDRESS, .id = c->argv[1].at, .id_len = c->argv[1].len };
-	struct address address;
+	struct address to;
+	char whom[ADDRESS_MAX + 1];
 
-	if (read_address(c, &c->argv[1], &address))
-		call_actors(c, &r, 1, format_ok, (struct tag){ 0, 0 });
+	if (!read_address(c, &c->argv[1], &to))
+		return;
+	snprintf(whom, sizeof whom, "%.*s:%.*s", (int)to.type_len, to.type, (int)to.id_len, to.id);
+	call_audit(c, what, whom, NULL);
+	call_actors(c, &r, 1, format_ok, (struct tag){ 0, 0 });
 }
 
 void cmd_actor_activate(struct call *c)
 {
-	life(c, REQUEST_ACTIVATE);
+	life(c, REQUEST_ACTIVATE, "activate");
 }
 
 void cmd_actor_deactivate(struct call *c)
 {
 	if (c->argc == 2)
-		life(c, REQUEST_DEACTIVATE);
+		life(c, REQUEST_DEACTIVATE, "deactivate");
 	else if (c->argc == 3 && arg_is(&c->argv[2], "force"))
-		life(c, REQUEST_DEACTIVATE_FORCE);
+		life(c, REQUEST_DEACTIVATE_FORCE, "deactivate by force");
 	else
 		out_syntax_error(call_out(c));
 }
@@ -316,6 +321,7 @@ void cmd_actor_status(struct call *c)
 	struct out *o = call_out(c);
 	struct address address;
 	noh_status status;
+	noh_vitals v;
 	char text[ADDRESS_MAX + 1];
 
 	if (!read_address(c, &c->argv[1], &address))
@@ -324,11 +330,13 @@ void cmd_actor_status(struct call *c)
 	text[c->argv[1].len] = 0;
 	int rc = call_status(c, text, &status);
 
+	if (rc == NOH_OK)
+		rc = call_vitals(c, text, &v);
 	if (rc != NOH_OK) {
 		out_status(o, rc);
 		return;
 	}
-	out_map(o, 8);
+	out_map(o, 13);
 	out_text(o, "actor_address"), out_text(o, text);
 	out_text(o, "is_active"), out_bool(o, status.life != NOH_NOT_ACTIVE);
 	out_text(o, "life"), out_text(o, noh_life_name(status.life));
@@ -337,6 +345,11 @@ void cmd_actor_status(struct call *c)
 	out_text(o, "mailbox_size"), out_int(o, status.mailbox_size);
 	out_text(o, "idle_ms"), out_int(o, (int64_t)status.idle_ms);
 	out_text(o, "resting"), out_bool(o, status.resting);
+	out_text(o, "state"), out_text(o, tell_state_of(v.health, status.life));
+	out_text(o, "restarts"), out_int(o, (int64_t)v.restarts);
+	out_text(o, "last_failure"), out_text(o, v.reason);
+	out_text(o, "last_failure_ms"), out_int(o, (int64_t)v.failed_ms);
+	out_text(o, "retry_ms"), out_int(o, (int64_t)v.until_ms);
 }
 
 struct listing {

@@ -341,8 +341,13 @@ void cmd_client_kill(struct call *c)
 		return;
 	}
 	net_each_client(c->net, find_one, &f);
-	for (uint32_t i = 0; i < f.count; i++)
+	for (uint32_t i = 0; i < f.count; i++) {
+		char id[24];
+
+		snprintf(id, sizeof id, "%" PRIu64, f.found[i]);
+		call_audit(c, "client kill", NULL, id);
 		ended += net_kill_client(c->net, f.found[i]);
+	}
 	mem_free(f.found, f.room * sizeof *f.found);
 	if (f.me) {
 		call_session(c)->closing = true;

@@ -221,16 +221,30 @@ static bool set(struct call *c, uint32_t at, int pass)
 	return false;
 }
 
+/* The names alone: what they were and are now is told by the events of the changes. */
+static void audit_set(struct call *c)
+{
+	char names[256] = "";
+	size_t len = 0;
+
+	for (uint32_t i = 2; i < c->argc && len < sizeof names; i += 2)
+		len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i > 2 ? " " : "", find(&c->argv[i])->name);
+	call_audit(c, "config set", NULL, names);
+}
+
 void cmd_config_set(struct call *c)
 {
 	if (c->argc % 2 != 0) {
 		out_syntax_error(call_out(c));
 		return;
 	}
-	for (int pass = LOOK; pass < SET_PASSES; pass++)
+	for (int pass = LOOK; pass < SET_PASSES; pass++) {
 		for (uint32_t i = 2; i < c->argc; i += 2)
 			if (!set(c, i, pass))
 				return;
+		if (pass == LOOK)
+			audit_set(c);
+	}
 	out_simple(call_out(c), "OK");
 }
 
@@ -299,12 +313,14 @@ static void format_reload(struct out *o, const struct reply_part *parts, uint32_
 
 void cmd_config_reload(struct call *c)
 {
+	call_audit(c, "config reload", NULL, NULL);
 	if (!call_reload(c, format_reload, (struct tag){ 0 }))
 		out_error(call_out(c), "this program has no settings to read again");
 }
 
 void cmd_config_resetstat(struct call *c)
 {
+	call_audit(c, "config resetstat", NULL, NULL);
 	net_reset_stats(c->net);
 	out_simple(call_out(c), "OK");
 }

@@ -89,6 +89,7 @@ void cmd_shutdown(struct call *c)
 		out_error(call_out(c), "this server does not shut down by command; send it SIGTERM");
 		return;
 	}
+	call_audit(c, "shutdown", NULL, NULL);
 	call_session(c)->closing = true;
 	net_shutdown(c->net);
 }

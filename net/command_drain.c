@@ -57,7 +57,7 @@ void cmd_drain(struct call *c)
 			return;
 		}
 	}
-	call_log(c, "drain", "the server");
+	call_audit(c, "drain", NULL, NULL);
 	if (!net_options(c->net)->may_shutdown ||
 	    !call_drain(c, (uint32_t)deadline, waits ? format : NULL, (struct tag){ 0 }))
 		out_error(call_out(c), "this server does not end by command; send it SIGTERM");

@@ -206,6 +206,6 @@ void cmd_actor_resume(struct call *c)
 
 	if (!take_whom(c, &c->argv[1], w.whom))
 		return;
-	call_log(c, "resume", w.whom);
+	call_audit(c, "quarantine resume", w.whom, NULL);
 	tell(c, tell_resume, &w);
 }

@@ -122,6 +122,7 @@ static bool wants_text(const struct arg *accept)
 
 void http_config_reload(struct call *c, const struct http_request *q)
 {
+	call_audit(c, "config reload", NULL, NULL);
 	if (!call_reload(c, format, (struct tag){ wants_text(&q->accept), 0 }))
 		http_problem(call_out(c), 501, "no_settings", "", "this program has no settings to read again");
 }

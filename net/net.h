@@ -61,6 +61,7 @@ struct net_door {
 		     uint64_t token);
 	/* *due: when all that was told is on disk */
 	int  (*status)(void *box, const char *address, noh_status *status, uint64_t *due);
+	int  (*vitals)(void *box, const char *address, noh_vitals *vitals, uint64_t *due);
 	int  (*list)(void *box, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count, uint64_t *due);
 	int  (*scan)(void *box, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user,
 		     uint64_t *due);

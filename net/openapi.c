@@ -174,7 +174,7 @@ static const struct shape shapes[] = {
 	  ",\"messages_processed\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true,\"description\":\"Always null: not "
 	  "counted by actor; /metrics counts them by type\"},\"mailbox_size\":" COUNT
 	  ",\"resting\":{\"type\":\"boolean\",\"description\":\"It handles nothing now: until there is room, an answer, or a token of its "
-	  "type's limits\"},\"exists\":{\"type\":\"boolean\",\"description\":\"Something of it is kept\"}}}" },
+	  "type's limits\"},\"exists\":{\"type\":\"boolean\",\"description\":\"Something of it is kept\"}," UNWELL "}}" },
 	{ "ListActorsResponse",
 	  "{\"type\":\"object\",\"required\":[\"actors\",\"next_cursor\"],\"properties\":{\"actors\":{\"type\":\"array\",\"items\":{"
 	  "\"$ref\":\"#/components/schemas/ActorStatus\"}},\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":"

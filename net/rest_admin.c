@@ -225,7 +225,7 @@ static void one_letter(struct call *c, const struct http_request *q, enum rest_f
 		return;
 	take(got[DEAD_ID], w.id, sizeof w.id);
 	if (what)
-		call_log(c, what, w.id);
+		call_audit(c, what, NULL, w.id);
 	ask(c, run, &w);
 }
 
@@ -236,12 +236,12 @@ void rest_dead_show(struct call *c, const struct http_request *q)
 
 void rest_dead_redrive(struct call *c, const struct http_request *q)
 {
-	one_letter(c, q, FORM_DEAD_REDRIVE, dead_redrive, "redrive the message set aside as");
+	one_letter(c, q, FORM_DEAD_REDRIVE, dead_redrive, "dead redrive");
 }
 
 void rest_dead_purge(struct call *c, const struct http_request *q)
 {
-	one_letter(c, q, FORM_DEAD_PURGE, dead_purge, "purge the message set aside as");
+	one_letter(c, q, FORM_DEAD_PURGE, dead_purge, "dead purge");
 }
 
 /* ── schedules ── */
@@ -333,12 +333,10 @@ void rest_schedule_cancel(struct call *c, const struct http_request *q)
 {
 	noh_json_got got[REST_FIELDS_MAX];
 	struct wish w = { .limit = 0 };
-	char whom[ADDRESS_MAX + 300];
 
 	if (!rest_read(c, q, FORM_SCHEDULE_CANCEL, got) || !take_address(c, got[CANCEL_ADDRESS], w.address))
 		return;
 	take(got[CANCEL_KIND], w.kind, sizeof w.kind);
-	snprintf(whom, sizeof whom, "%s of %s", w.kind, w.address);
-	call_log(c, "cancel the timer", whom);
+	call_audit(c, "schedule cancel", w.address, w.kind);
 	ask(c, schedule_cancel, &w);
 }

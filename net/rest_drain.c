@@ -52,7 +52,7 @@ void rest_drain(struct call *c, const struct http_request *q)
 
 	if (!rest_read(c, q, FORM_DRAIN, got))
 		return;
-	call_log(c, "drain", "the server");
+	call_audit(c, "drain", NULL, NULL);
 	if (!net_options(c->net)->may_shutdown ||
 	    !call_drain(c, (uint32_t)got[DRAIN_DEADLINE].n, got[DRAIN_WAIT].n ? format : NULL, (struct tag){ 0, 0 }))
 		http_problem(call_out(c), 403, "not_allowed", "", "this server does not end by request; send it SIGTERM");

@@ -85,8 +85,10 @@ void rest_activate(struct call *c, const struct http_request *q)
 	noh_json_got got[REST_FIELDS_MAX];
 	struct rest_actor actor;
 
-	if (rest_read(c, q, FORM_ACTIVATE, got) && rest_actor(c, got[LIFE_ADDRESS].value, &actor))
-		ask(c, &actor, REQUEST_ACTIVATE, format_activated);
+	if (!rest_read(c, q, FORM_ACTIVATE, got) || !rest_actor(c, got[LIFE_ADDRESS].value, &actor))
+		return;
+	call_audit(c, "activate", actor.address, NULL);
+	ask(c, &actor, REQUEST_ACTIVATE, format_activated);
 }
 
 void rest_deactivate(struct call *c, const struct http_request *q)
@@ -94,6 +96,8 @@ void rest_deactivate(struct call *c, const struct http_request *q)
 	noh_json_got got[REST_FIELDS_MAX];
 	struct rest_actor actor;
 
-	if (rest_read(c, q, FORM_DEACTIVATE, got) && rest_actor(c, got[LIFE_ADDRESS].value, &actor))
-		ask(c, &actor, got[LIFE_FORCE].n ? REQUEST_DEACTIVATE_FORCE : REQUEST_DEACTIVATE, format_deactivated);
+	if (!rest_read(c, q, FORM_DEACTIVATE, got) || !rest_actor(c, got[LIFE_ADDRESS].value, &actor))
+		return;
+	call_audit(c, got[LIFE_FORCE].n ? "deactivate by force" : "deactivate", actor.address, NULL);
+	ask(c, &actor, got[LIFE_FORCE].n ? REQUEST_DEACTIVATE_FORCE : REQUEST_DEACTIVATE, format_deactivated);
 }

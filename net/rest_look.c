@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/mem.h"
 #include "net/net.h"
+#include "net/tell.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,24 +14,34 @@
 struct seen {
 	const char *address, *node;
 	size_t      len;
-	bool        active, exists, resting;
+	noh_life    life;
+	bool        exists, resting;
 	uint32_t    mailbox;
 	uint64_t    last_ms, since_ms;
+	noh_vitals  vitals;
 };
 
 /* How many messages one actor has handled nobody counts: that would cost every message. */
 static void put_actor(noh_json_out *o, const struct seen *s)
 {
+	const noh_vitals *v = &s->vitals;
+	bool active = s->life != NOH_NOT_ACTIVE;
+
 	noh_json_open(o, NULL, '{');
 	noh_json_put_text(o, "actor_address", s->address, s->len);
-	noh_json_put_bool(o, "is_active", s->active);
+	noh_json_put_bool(o, "is_active", active);
 	noh_json_put_text(o, "node_id", s->node, strlen(s->node));
-	rest_put_when(o, "activated_at", s->active ? s->since_ms : 0);
-	rest_put_when(o, "last_message_at", s->active ? s->last_ms : 0);
+	rest_put_when(o, "activated_at", active ? s->since_ms : 0);
+	rest_put_when(o, "last_message_at", active ? s->last_ms : 0);
 	noh_json_put_null(o, "messages_processed");
 	noh_json_put_uint(o, "mailbox_size", s->mailbox);
 	noh_json_put_bool(o, "resting", s->resting);
 	noh_json_put_bool(o, "exists", s->exists);
+	rest_put_text(o, "state", tell_state_of(v->health, s->life));
+	noh_json_put_uint(o, "restarts", v->restarts);
+	rest_put_text(o, "last_failure", v->reason);
+	rest_put_when(o, "last_failure_at", v->failed_ms);
+	rest_put_when(o, "retry_at", v->until_ms);
 	noh_json_close(o, '}');
 }
 
@@ -45,25 +56,31 @@ static bool may_look(struct call *c)
 	return !c->later;
 }
 
+static int look(struct call *c, const char *address, size_t len, struct seen *s)
+{
+	noh_status status;
+	int rc = call_status(c, address, &status);
+
+	*s = (struct seen){ .address = address, .len = len, .node = rest_node(c), .life = status.life, .exists = status.exists,
+			    .mailbox = status.mailbox_size, .resting = status.resting, .last_ms = status.last_ms,
+			    .since_ms = status.activated_ms };
+	return rc == NOH_OK ? call_vitals(c, address, &s->vitals) : rc;
+}
+
 void rest_status(struct call *c, const struct http_request *q)
 {
 	noh_json_got got[REST_FIELDS_MAX];
 	struct rest_actor actor;
-	noh_status status;
+	struct seen s;
 	int rc;
 
 	if (!may_look(c) || !rest_read(c, q, FORM_STATUS, got) || !rest_actor(c, got[LIFE_ADDRESS].value, &actor))
 		return;
-	rc = call_status(c, actor.address, &status);
-	if (rc != NOH_OK) {
+	rc = look(c, actor.address, actor.len, &s);
+	if (rc == NOH_OK)
+		rest_reply_json(call_out(c), 200, write_actor, &s);
+	else
 		rest_problem_of(call_out(c), rc);
-		return;
-	}
-	struct seen s = { .address = actor.address, .len = actor.len, .node = rest_node(c), .exists = status.exists,
-			  .active = status.life != NOH_NOT_ACTIVE, .mailbox = status.mailbox_size,
-			  .resting = status.resting, .last_ms = status.last_ms, .since_ms = status.activated_ms };
-
-	rest_reply_json(call_out(c), 200, write_actor, &s);
 }
 
 /* ── all of them ── */
@@ -108,7 +125,7 @@ static bool read_type(struct call *c, noh_json value, char type[TYPE_NAME_MAX + 
 
 static void add(struct listing *l, const struct seen *s)
 {
-	char text[2048];                         /* an address of 255 bytes has 1530 at most when escaped */
+	char text[4096];                         /* address and reason: at most 1530 and 1200 bytes when escaped */
 	noh_json_out o = { .at = text, .room = sizeof text, .comma = l->actors.len != 0 };
 
 	put_actor(&o, s);
@@ -127,10 +144,15 @@ static int list_active(struct listing *l)
 	if (!entries)
 		return error_set(NOH_ENOMEM, "no memory for a page of %u", l->limit);
 	rc = call_list(l->call, l->type, &l->cursor, entries, &count);
-	for (size_t i = 0; rc == NOH_OK && i < count; i++)
-		add(l, &(struct seen){ .address = entries[i].address, .len = strlen(entries[i].address), .node = l->node,
-				       .active = true, .exists = entries[i].exists, .mailbox = entries[i].mailbox_size,
-				       .resting = entries[i].resting, .last_ms = entries[i].last_ms, .since_ms = entries[i].activated_ms });
+	for (size_t i = 0; rc == NOH_OK && i < count; i++) {
+		const noh_entry *e = &entries[i];
+		struct seen s = { .address = e->address, .len = strlen(e->address), .node = l->node, .life = e->life,
+				  .exists = e->exists, .mailbox = e->mailbox_size, .resting = e->resting, .last_ms = e->last_ms,
+				  .since_ms = e->activated_ms };
+
+		rc = call_vitals(l->call, e->address, &s.vitals);
+		add(l, &s);
+	}
 	mem_free(entries, l->limit * sizeof *entries);
 	return rc;
 }
@@ -138,16 +160,13 @@ static int list_active(struct listing *l)
 static void scan_one(void *user, const noh_scanned *actor)
 {
 	struct listing *l = user;
-	struct seen s = { .address = actor->address, .len = actor->len, .node = l->node, .exists = true };
-	noh_status status;
+	struct seen s;
 
-	if (actor->active && call_status(l->call, actor->address, &status) == NOH_OK) {
-		s.active = status.life != NOH_NOT_ACTIVE;
-		s.mailbox = status.mailbox_size;
-		s.resting = status.resting;
-		s.last_ms = status.last_ms;
-		s.since_ms = status.activated_ms;
+	if (!actor->active || look(l->call, actor->address, actor->len, &s) != NOH_OK) {
+		s = (struct seen){ .address = actor->address, .len = actor->len, .node = l->node };
+		(void)call_vitals(l->call, actor->address, &s.vitals);
 	}
+	s.exists = true;
 	add(l, &s);
 }
 

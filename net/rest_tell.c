@@ -98,6 +98,6 @@ void rest_quarantine_resume(struct call *c, const struct http_request *q)
 	}
 	if (!take_whom(c, got[got[RESUME_WHOM].given ? RESUME_WHOM : RESUME_ADDRESS].value, w.whom))
 		return;
-	call_log(c, "resume", w.whom);
+	call_audit(c, "quarantine resume", w.whom, NULL);
 	ask(c, tell_resume, &w);
 }

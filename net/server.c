@@ -217,13 +217,10 @@ struct session *call_session(struct call *c)
 	return &c->conn->session;
 }
 
-void call_log(struct call *c, const char *what, const char *whom)
+void call_audit(struct call *c, const char *call, const char *actor, const char *target)
 {
-	const struct net_door *door = &c->net->server->door;
-	char line[600];
-
-	snprintf(line, sizeof line, "%s asked to %s %s", c->conn->session.user, what, whom);
-	door->log(door->box, NOH_INFO, line);
+	(void)noh_tell_admin(call_box(c), &(noh_admin_call){ .who = c->conn->session.user, .call = call, .actor = actor,
+							     .target = target, .from = c->conn->shown->addr });
 }
 
 const noh_listen_options *net_options(struct net *n)

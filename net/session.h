@@ -68,15 +68,17 @@ void session_describe(const struct session *s, struct client *client);
 /* ── what the connection layer gives ──────────────────────────────────────────────────────────── */
 struct session *call_session(struct call *c);
 
-/* A line of the log: who asked for what. */
-void call_log(struct call *c, const char *what, const char *whom);
+/* An event, and a line of the log: the client asked for this ("dead redrive"), about an actor or a type, and about something
+ * else; each may be NULL. To be called when the request is known to make sense, before it is done. */
+void call_audit(struct call *c, const char *call, const char *actor, const char *target);
 
 /* Whatever this connection asked before is answered; else this command waits. Before anything is written. */
 bool call_alone(struct call *c);
 
-/* As noh_get_type_stats, noh_get_status, noh_list and noh_scan; and the reply of this call waits until what was told is on disk. */
+/* As noh_get_type_stats, noh_get_status, noh_get_vitals, noh_list and noh_scan; and the reply of this call waits until what was told is on disk. */
 int call_type_stats(struct call *c, const char *type, noh_type_stats *stats);
 int call_status(struct call *c, const char *address, noh_status *status);
+int call_vitals(struct call *c, const char *address, noh_vitals *vitals);
 int call_list(struct call *c, const char *type, uint64_t *cursor, noh_entry *entries, size_t *count);
 int call_scan(struct call *c, const char *type, uint64_t *cursor, uint32_t limit, noh_scan_fn *each, void *user);
 

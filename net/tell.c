@@ -7,12 +7,16 @@
 
 #include <string.h>
 
-/* In one word: its health, or if that is good whether it is active. */
+const char *tell_state_of(noh_health health, noh_life life)
+{
+	if (health != NOH_HEALTHY)
+		return noh_health_name(health);
+	return life == NOH_NOT_ACTIVE ? "inactive" : noh_life_name(life);
+}
+
 static const char *state_of(const noh_vitals *v)
 {
-	if (v->health != NOH_HEALTHY)
-		return noh_health_name(v->health);
-	return v->life == NOH_NOT_ACTIVE ? "inactive" : noh_life_name(v->life);
+	return tell_state_of(v->health, v->life);
 }
 
 /* ── writing ── */

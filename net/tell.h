@@ -1,7 +1,7 @@
 /* net/tell.h - how actors are and who belongs to whom, for both protocols: found out as errands (call_errand), since they
  * read the image and wait until what they tell is on disk.
  *
- * Owns     nothing.   Threads  the errands'.
+ * Owns     nothing.   Threads  the errands'; tell_state_of: any.
  */
 #ifndef NOH_NET_TELL_H
 #define NOH_NET_TELL_H
@@ -20,5 +20,8 @@ struct tell_wish {
 
 /* What they write is the whole reply; what goes wrong is a sentence. NOH_END: there was nothing to resume. */
 errand_fn tell_actor, tell_tree, tell_quarantine, tell_resume;
+
+/* In one word: its health, or if that is good whether it is active. */
+const char *tell_state_of(noh_health health, noh_life life);
 
 #endif

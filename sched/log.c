@@ -72,6 +72,16 @@ void sched_logf(struct sched *s, int level, const char *actor, const char *forma
 				 .shard = w && w->fixed.sched == s ? (int)w->fixed.index : -1 });
 }
 
+void sched_log_always(struct sched *s, const char *actor, const char *text)
+{
+	struct type *t = type_of(s, actor);
+	struct worker *w = sched_self();
+
+	emit(s, &(noh_log_line){ .level = NOH_INFO, .msg = text, .actor = actor, .type = t ? t->name : "", .msg_id = "",
+				 .trace_id = "", .span_id = "",
+				 .shard = w && w->fixed.sched == s ? (int)w->fixed.index : -1 });
+}
+
 /* Its name: the sender's hash, the sender's turn, and which of that turn's messages it is. */
 static void write_msg_id(const noh_turn *t, char *out, size_t size)
 {

@@ -24,7 +24,7 @@ const char *notice_name(enum notice_kind kind)
 {
 	static const char *const names[NOTICE_KINDS] = { "activated", "deactivated", "failed", "restarted", "escalated",
 							 "degraded", "quarantined", "resumed", "stopped", "dropped",
-							 "dead_letter", "drain", "config" };
+							 "dead_letter", "drain", "config", "admin" };
 
 	return names[kind];
 }

@@ -386,6 +386,7 @@ int  sched_resolve_named(struct port *p, const struct named *who, struct cell **
 
 /* log.c: a line about an actor ("": none in particular); the same by its turn, with its message and trace */
 void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...) NOH_PRINTF(4, 5);
+void sched_log_always(struct sched *s, const char *actor, const char *text);   /* NOH_INFO, whatever the levels are */
 void turn_logf(noh_turn *t, int level, const char *format, ...) NOH_PRINTF(3, 4);
 
 /* durable.c */

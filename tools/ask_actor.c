@@ -240,6 +240,19 @@ static int one_actor(const char *verb, const char *path, const char *flag, shown
 	return code;
 }
 
+/* Nothing of an actor that never failed. */
+static void show_failure(noh_json a)
+{
+	char why[600], at[64];
+
+	if (!*ask_text(a, "last_failure_at", at, sizeof at))
+		return;
+	printf("%-18s %lld\n", "restarts", ask_number(a, "restarts"));
+	printf("%-18s %s (%s)\n", "last failure", ask_text(a, "last_failure", why, sizeof why), at);
+	if (*ask_text(a, "retry_at", at, sizeof at))
+		printf("%-18s %s\n", "tried again", at);
+}
+
 static int show_status(const struct words *w, noh_json a)
 {
 	static const char *const texts[][2] = { { "address", "actor_address" }, { "node", "node_id" }, { "activated", "activated_at" },
@@ -251,9 +264,11 @@ static int show_status(const struct words *w, noh_json a)
 	for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		if (*ask_text(a, texts[i][1], t, sizeof t))
 			printf("%-18s %s\n", texts[i][0], t);
+	printf("%-18s %s\n", "state", ask_text(a, "state", t, sizeof t));
 	printf("%-18s %s\n", "active", ask_bool(a, "is_active") ? "yes" : "no");
 	printf("%-18s %s\n", "kept", ask_bool(a, "exists") ? "yes" : "no");
 	printf("%-18s %lld%s\n", "waiting", ask_number(a, "mailbox_size"), ask_bool(a, "resting") ? " (it rests)" : "");
+	show_failure(a);
 	return CLI_FINE;
 }
 

@@ -126,6 +126,14 @@ static void watch_space(struct server *s, bool *was_full)
 		server_say(s, NOH_WARN, "there is space again for %s: writes go on", settings_text(&s->settings, SET_DIR));
 }
 
+static void tell_signal(struct server *s, const siginfo_t *by)
+{
+	char from[64];
+
+	snprintf(from, sizeof from, "process %d of user %u", (int)by->si_pid, (unsigned)by->si_uid);
+	(void)noh_tell_admin(s->box, &(noh_admin_call){ .who = "SIGHUP", .call = "config reload", .from = from });
+}
+
 int server_run(struct server *s)
 {
 	bool full = false;
@@ -135,10 +143,13 @@ int server_run(struct server *s)
 	pulse_begin(s);
 	for (;;) {
 		const struct timespec nap = pulse_nap(s);
-		int sig = sigtimedwait(&set, NULL, &nap);
+		siginfo_t by = { .si_pid = 0 };
+		int sig = sigtimedwait(&set, &by, &nap);
 
 		if (sig == SIGTERM || sig == SIGINT)
 			return stop(s, sig);
+		if (sig == SIGHUP && by.si_pid != getpid())      /* not by reload_asked: that has told already */
+			tell_signal(s, &by);
 		if (sig == SIGHUP)
 			reload_now(s);
 		if (drain_wanted(s))

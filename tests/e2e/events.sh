@@ -115,6 +115,11 @@ ends "an actor that fails too often is quarantined" 0 "$waiter"   # SUP-06
 expect 0 'worker:2 +quarantined +[1-9].* a worker of 2 broke' quarantine list
 expect 0 'worker:2  quarantined.*a worker of 2 broke' tree
 expect 0 'last failure +a worker of 2 broke' describe worker:2
+expect 0 'state +quarantined' status worker:2
+expect 0 'restarts +[1-9]' status worker:2
+expect 0 'last failure +a worker of 2 broke \(2' status worker:2
+expect 0 '"state":"quarantined","restarts":[1-9][0-9]*,"last_failure":"a worker of 2 broke","last_failure_at":"2[^"]*Z","retry_at":null' status worker:2 --json
+expect 0 '"actor_address":"worker:2".*"state":"quarantined"' list --all --type worker --json
 expect 75 '^noh invoke: worker:2 is quarantined: a worker of 2 broke; noh quarantine resume worker:2$' invoke worker:2 note
 expect 0 'failed +worker:2' events tail --no-follow --actor worker:2 -n 100
 expect 0 'restarted +worker:2' events tail --no-follow --actor worker:2 -n 100
@@ -123,7 +128,9 @@ expect 0 '"quarantined":\[\{"actor_address":"worker:2","state":"quarantined"' qu
 expect 0 'degraded' pool   # SUP-05
 is "resume lets it begin anew" 'worker:2 resumed' "$noh" quarantine resume worker:2   # SUP-07
 expect 0 '\{\}' invoke worker:2 note
+expect 0 '"state":"active","restarts":[1-9][0-9]*,"last_failure":"a worker of 2 broke"' status worker:2 --json
 expect 0 'healthy' pool
+expect 0 'admin +worker:2 .*default asked for "quarantine resume worker:2"' events tail --no-follow --actor worker:2 -n 100
 expect 3 'nothing to resume' quarantine resume worker:2
 expect 3 'no type' quarantine resume nope
 expect 0 '^none$' quarantine list
@@ -135,6 +142,7 @@ if has redis-cli; then
 	chmod +x "$cli"
 	like "EVENTS.READ by redis-cli" 'applied' "$cli" EVENTS.READ KIND applied COUNT 1
 	like "ACTOR.DESCRIBE by redis-cli" 'observed_revision' "$cli" ACTOR.DESCRIBE worker:7
+	like "ACTOR.STATUS tells of the last failure" 'a worker of 2 broke' "$cli" ACTOR.STATUS worker:2
 	like "ACTOR.TREE by redis-cli" 'worker:3' "$cli" ACTOR.TREE keeper:home
 	like "COMMAND DOCS knows it" 'Events behind a cursor' "$cli" COMMAND DOCS events.read
 	behind "$tmp/blocked" redis-cli -p "$port" EVENTS.READ CURSOR '$' KIND note ACTOR worker:5 BLOCK 20000

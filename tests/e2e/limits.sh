@@ -109,7 +109,7 @@ wait
 start_server --http-port "$http" --log-level info || finish
 is "DRAIN answers when it is over" OK redis drain deadline 20000
 ends_with 0 "a server that was told DRAIN"
-like "its log says who asked" 'default asked to drain the server' cat log
+like "its log says who asked" 'default asked for "drain"' cat log
 start_server --http-port "$http" --limit-actor-rate counter=0.01:1 --stop-deadline 500ms || finish
 redis incr a > /dev/null 2>&1
 redis incr a > /dev/null 2>&1 &

@@ -88,11 +88,13 @@ static void who_is_unwell_is_listed_and_resumed(void)
 	ASKS("quarantine.list TYPE counter LIMIT 7", "quarantine counter limit 7");
 	REPLIES("quarantine.list TYPE nope", "-NOTYPE no such actor type is registered");
 	REPLIES("quarantine.list TYPE", SYNTAX);
-	ASKS("actor.resume counter:a", "(log: resume counter:a) resume counter:a limit 0");
+	ASKS("actor.resume counter:a", "resume counter:a limit 0");
+	EXPECT(strcmp(fake.audit, "quarantine resume counter:a -") == 0);
 	fake.out.len = 0;
 	fake_answer(&(struct reply_part){ NOH_OK, 0, NULL }, 1);
 	WROTE("+OK");
-	ASKS("actor.resume counter", "(log: resume counter) resume counter limit 0");
+	ASKS("actor.resume counter", "resume counter limit 0");
+	EXPECT(strcmp(fake.audit, "quarantine resume counter -") == 0);
 	FAILS(NOH_END, "-NOACTOR there is nothing to resume: it is healthy, or nothing is known of it");
 	REPLIES("actor.resume nope", "-NOTYPE no such actor type is registered");
 	fake_close();

@@ -315,6 +315,7 @@ static void settings_are_shown_by_pattern_and_few_are_changed(void)
 	EXPECT(strcmp(fake.option, "timeout") == 0 && fake.option_value == 60000);
 	REPLIES("config set timeout 0", "+OK");
 	REPLIES("config set maxclients 5 timeout 7", "+OK");
+	EXPECT(strcmp(fake.audit, "config set - maxclients timeout") == 0);
 	REPLIES("config set maxclients 0",
 		"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument must be between 1 and 4294967 "
 		"inclusive");
@@ -538,14 +539,21 @@ static void messages_go_to_any_actor(void)
 static void actors_come_and_go(void)
 {
 	fake_open(NOH_ADMIN);
-	ASKS("actor.activate npc:7", "activate npc:7");
+	ASKS("actor.activate npc/7", "activate npc/7");
+	EXPECT(strcmp(fake.audit, "activate npc:7 -") == 0);
 	ASKS("actor.deactivate npc:7", "deactivate npc:7");
+	EXPECT(strcmp(fake.audit, "deactivate npc:7 -") == 0);
 	FAILS(NOH_ENOACTOR, "-NOACTOR no such actor is active");
 	ASKS("actor.deactivate npc:7 FORCE", "force npc:7");
+	EXPECT(strcmp(fake.audit, "deactivate by force npc:7 -") == 0);
+	fake_run("actor.activate npc");
+	EXPECT(fake.audit[0] == 0);
 	REPLIES("actor.deactivate npc:7 foo", SYNTAX);
 	REPLIES("actor.status npc:7",
-		"*16\r\n$13\r\nactor_address\r\n$5\r\nnpc:7\r\n$9\r\nis_active\r\n:1\r\n$4\r\nlife\r\n$6\r\nactive\r\n$6\r\nexists\r\n:1\r\n$6\r\nstored\r\n:1\r\n"
-		"$12\r\nmailbox_size\r\n:4\r\n$7\r\nidle_ms\r\n:250\r\n$7\r\nresting\r\n:0");
+		"*26\r\n$13\r\nactor_address\r\n$5\r\nnpc:7\r\n$9\r\nis_active\r\n:1\r\n$4\r\nlife\r\n$6\r\nactive\r\n$6\r\nexists\r\n:1\r\n$6\r\nstored\r\n:1\r\n"
+		"$12\r\nmailbox_size\r\n:4\r\n$7\r\nidle_ms\r\n:250\r\n$7\r\nresting\r\n:0\r\n"
+		"$5\r\nstate\r\n$8\r\ndegraded\r\n$8\r\nrestarts\r\n:3\r\n$12\r\nlast_failure\r\n$5\r\nbroke\r\n$15\r\nlast_failure_ms\r\n:99\r\n"
+		"$8\r\nretry_ms\r\n:100");
 	REPLIES("actor.status no:7", "-NOTYPE no such actor type is registered");
 	REPLIES("actor.list TYPE npc LIMIT 1", "*2\r\n$2\r\n77\r\n*1\r\n*2\r\n$5\r\nnpc:0\r\n$6\r\nactive");
 	REPLIES("actor.list CURSOR 77", "*2\r\n$1\r\n0\r\n*2\r\n*2\r\n$5\r\nany:0\r\n$6\r\nactive\r\n*2\r\n$5\r\nany:1\r\n$6\r\nactive");
@@ -599,7 +607,7 @@ static void drain_asks_the_program_and_tells_what_came_of_it(void)
 	fake.drains = true;
 	fake_run("drain");
 	EXPECT(fake.drain_ms == 30000 && fake.format && fake.out.len == 0);
-	EXPECT(strcmp(fake.asked, "(log: drain the server) ") == 0);
+	EXPECT(strcmp(fake.audit, "drain - -") == 0 && fake.asked[0] == 0);
 	fake_answer(&(struct reply_part){ NOH_OK, 0, NULL }, 1);
 	EXPECT(memcmp(fake.out.bytes, "+OK", 3) == 0);
 	fake_run("drain deadline 250");

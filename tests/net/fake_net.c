@@ -218,10 +218,10 @@ void call_events(struct call *c, const struct feed_wish *w, format_fn *format, s
 		put(" since %" PRIu64, w->since_ms);
 }
 
-void call_log(struct call *c, const char *what, const char *whom)
+void call_audit(struct call *c, const char *call, const char *actor, const char *target)
 {
 	(void)c;
-	put("(log: %s %s) ", what, whom);
+	snprintf(fake.audit, sizeof fake.audit, "%s %s %s", call, actor ? actor : "-", target ? target : "-");
 }
 
 int noh_events_bounds(noh_box *box, uint64_t *oldest, uint64_t *newest)
@@ -446,6 +446,18 @@ int call_status(struct call *c, const char *address, noh_status *status)
 	return NOH_OK;
 }
 
+int call_vitals(struct call *c, const char *address, noh_vitals *vitals)
+{
+	(void)c, (void)address;
+	*vitals = (noh_vitals){ .health = NOH_DEGRADED, .restarts = 3, .failed_ms = 99, .until_ms = 100, .reason = "broke" };
+	return NOH_OK;
+}
+
+const char *tell_state_of(noh_health health, noh_life life)
+{
+	return health == NOH_DEGRADED ? "degraded" : noh_life_name(life);
+}
+
 const char *noh_life_name(noh_life life)
 {
 	return life == NOH_ACTIVE ? "active" : "other";
@@ -590,7 +602,7 @@ void fake_run_args(const struct arg *argv, uint32_t argc)
 
 	fake.out.len = 0;
 	fake.out.proto = fake.session.proto;
-	fake.asked[0] = 0;
+	fake.asked[0] = fake.audit[0] = 0;
 	fake.requests = 0;
 	fake.format = NULL;
 	fake.step = false;

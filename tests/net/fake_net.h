@@ -22,6 +22,7 @@ struct fake {
 	bool           accounts;           /* anna/secret: user, root/secret: admin          */
 	bool           step;               /* the last command asked for a step              */
 	char           asked[1 << 16];     /* "" if it asked nobody                          */
+	char           audit[512];         /* what was told of the last call; "": nothing    */
 	uint32_t       requests;
 	format_fn     *format;
 	struct tag     tag;

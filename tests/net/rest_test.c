@@ -344,7 +344,7 @@ static void a_full_mailbox_that_blocks_is_too_many_requests_after_the_deadline(v
 
 	fill(&r, "queue:a");
 	ASK("/actor/send", INVOKE("queue:a", "0", "{}"), 429, "\"accepted\":false");
-	EXPECT(now_us() - before >= 60000);
+	EXPECT(now_us() - before >= 58000);      /* the clock of a pass has whole milliseconds */
 	EXPECT(has_header("Retry-After: 1\r\n"));
 	ASK("/actor/invoke", "{\"actor_address\":\"queue:a\",\"message_type\":\"0\",\"message\":{},\"timeout_ms\":50}", 429, "mailbox_full");
 	EXPECT_EQ(noh_get_status(r.wire.box, "queue:a", &(noh_status){ 0 }), NOH_OK);
@@ -385,11 +385,12 @@ static void asking_for_the_status_activates_nobody(void)
 
 	ASK("/actor/status", ADDRESSED("counter:a"), 200,
 	    "{\"actor_address\":\"counter:a\",\"is_active\":false,\"node_id\":\"node-7\",\"activated_at\":null,"
-	    "\"last_message_at\":null,\"messages_processed\":null,\"mailbox_size\":0,\"resting\":false,\"exists\":false}");
+	    "\"last_message_at\":null,\"messages_processed\":null,\"mailbox_size\":0,\"resting\":false,\"exists\":false,"
+	    "\"state\":\"inactive\",\"restarts\":0,\"last_failure\":null,\"last_failure_at\":null,\"retry_at\":null}");
 	EXPECT_EQ(stats(r.wire.box).activations, 0);
 	ASK("/actor/invoke", INVOKE("counter:a", "set", "{\"value\":1}"), 200, "ok");
 	ASK("/actor/status", ADDRESSED("counter/a"), 200, "\"actor_address\":\"counter:a\",\"is_active\":true,\"node_id\":\"node-7\"");
-	EXPECT(strstr(p.body, "\"mailbox_size\":0,\"resting\":false,\"exists\":true}"));
+	EXPECT(strstr(p.body, "\"mailbox_size\":0,\"resting\":false,\"exists\":true,\"state\":\"active\",\"restarts\":0"));
 	EXPECT(is_time(member(&p, "activated_at")));
 	EXPECT(is_time(member(&p, "last_message_at")));
 	EXPECT(strcmp(member(&p, "activated_at"), member(&p, "last_message_at")) <= 0);
