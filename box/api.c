@@ -342,7 +342,7 @@ int noh_publish_to(noh_box *box, const char *channel, const void *body, size_t l
 	p = api_port(box);
 	if (!p)
 		return NOH_ESTOPPED;
-	heard = events_publish(p, &(struct event){ channel, channel_len, body, len, 0 }) + personal;
+	heard = events_publish(p, &(struct event){ channel, channel_len, body, len, 0, NULL }) + personal;
 	sched_port_done(p);
 	return heard < INT32_MAX ? (int)heard : INT32_MAX;
 }

@@ -138,7 +138,7 @@ static uint64_t door_publish(void *arg, uint32_t worker, const struct arg *chann
 	noh_box *box = arg;
 
 	return events_publish(&box->sched.workers[worker].mine.port,
-			      &(struct event){ channel->at, channel->len, body->at, body->len, 0 });
+			      &(struct event){ channel->at, channel->len, body->at, body->len, 0, NULL });
 }
 
 static bool door_personal(void *arg, const struct arg *channel, struct request *r)

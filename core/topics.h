@@ -33,6 +33,7 @@ struct event {
 	const void *body;
 	size_t      len;
 	uint64_t    due;
+	const struct trace_tail *trace;  /* of the turn that tells it (core/trace.h); NULL: none */
 };
 
 struct topic;

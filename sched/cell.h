@@ -83,6 +83,7 @@ struct ext {
 	noh_actor        parent;
 	struct redo     *redo, **redo_end;
 	struct vitals   *vitals;          /* vitals.h: the table's; NULL: nothing is known */
+	struct timer_trace *traced;       /* trace.h: of schedules that traced turns have set; not stored */
 	struct subscription *subscriptions;        /* events.h; not stored                 */
 	uint32_t         subscription_count;
 	struct sysmsg   *goodbyes;        /* deactivate requests to answer at the end     */

@@ -3,6 +3,7 @@
 
 #include "sched/durable.h"
 #include "sched/meter.h"
+#include "sched/trace.h"
 
 #include <string.h>
 
@@ -119,6 +120,8 @@ static uint64_t to_actors(struct port *p, struct topic *topic, const struct even
 			count_one(&p->types[load_relaxed(&c->type)].refused, 1);
 			continue;
 		}
+		if (__builtin_expect(e->trace != NULL, 0))       /* without memory it goes on without */
+			(void)trace_send_on(p->worker, &m, e->trace, clock_now_ns(&s->clock));
 		/* It left its seat before its cell went, so in this section the cell is still there. */
 		if (e->due)
 			durable_raise(c, e->due);
@@ -397,7 +400,8 @@ void events_commit(struct worker *w)
 			unsubscribe(p, t->cell, n);
 		else
 			(void)events_publish(p, &(struct event){ channel, n->channel_len, channel + padded(n->channel_len),
-								 n->len, sched_is_durable(p->sched) ? t->due : 0 });
+								 n->len, sched_is_durable(p->sched) ? t->due : 0,
+								 t->so_far.flags & TURN_TRACED ? t->trace : NULL });
 		at += n->bytes;
 	}
 	done_with_notes(t);

@@ -5,6 +5,7 @@
 #include "sched/kin.h"
 #include "sched/serve.h"
 #include "sched/step.h"
+#include "sched/trace.h"
 
 #define BROKEN_AGAIN_MS 60000            /* long enough for many that are broken for good */
 
@@ -184,6 +185,11 @@ static void serve_sys_message(struct worker *w, struct cell *c, struct sysmsg *n
 		if (!clock_take_schedule(w, c, n->token, &m.kind))
 			return;
 		owned.kind = m.kind;
+		if (c->ext->traced) {
+			trace_timer_fired(w, c->ext, n->token, &owned);
+			m.flags |= owned.len & MSG_WRAPPED;
+			m.body = msg_body(&owned);
+		}
 	} else if ((c->flags & CELL_WAITING) && c->ext->waits_for == n->token) {
 		c->flags &= (uint8_t)~CELL_WAITING;
 	}

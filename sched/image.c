@@ -2,6 +2,7 @@
 
 #include "core/record.h"
 #include "sched/serve.h"
+#include "sched/trace.h"
 #include "sched/vitals.h"
 
 #include <string.h>
@@ -257,5 +258,6 @@ void ext_free(struct ext *x)
 		return;
 	kv_free(&x->kv);
 	mem_free(x->schedules, x->schedule_room * sizeof *x->schedules);
+	trace_timers_drop(x);
 	mem_free(x, sizeof *x);
 }

@@ -31,7 +31,7 @@ bool trace_attach(struct msg *m, const struct trace_tail *tail, const char *stat
 }
 
 /* One more hop of the trace this turn is part of. */
-static bool send_on(struct worker *w, struct msg *m, const struct trace_tail *from, uint64_t now)
+bool trace_send_on(struct worker *w, struct msg *m, const struct trace_tail *from, uint64_t now)
 {
 	struct trace_tail next = { .at = from->at, .received_ns = now, .queued_ns = now,
 				   .state_len = from->state_len };
@@ -39,6 +39,84 @@ static bool send_on(struct worker *w, struct msg *m, const struct trace_tail *fr
 	next.at.parent = from->at.span;
 	next.at.span = trace_fresh(&w->spans.mine.seed);
 	return trace_attach(m, &next, trace_state(from));
+}
+
+/* ── schedules ── */
+
+struct timer_trace {
+	struct timer_trace *next;
+	uint64_t            serial;      /* of its schedule                                       */
+	uint64_t            state_room;  /* the tracestate's, padded to 8; the tail stands behind it */
+	uint64_t            bytes[];
+};
+
+static struct trace_tail *tail_of(struct timer_trace *x)
+{
+	return (struct trace_tail *)(void *)((char *)x->bytes + x->state_room);
+}
+
+static void timer_free(struct timer_trace *x)
+{
+	mem_free(x, sizeof *x + x->state_room + sizeof(struct trace_tail));
+}
+
+void trace_timer_set(struct worker *w, struct ext *x, uint64_t serial)
+{
+	struct noh_turn *t = &w->mine.turn;
+	uint64_t room = (t->trace->state_len + 7) & ~UINT64_C(7);
+	struct timer_trace *of;
+
+	if (t->msg_count == 0 || (t->msgs[0].flags & NOH_MSG_TIMER))
+		return;
+	of = mem_alloc(sizeof *of + room + sizeof(struct trace_tail));
+	if (!of)
+		return;
+	*of = (struct timer_trace){ .next = x->traced, .serial = serial, .state_room = room };
+	memcpy(of->bytes, trace_state(t->trace), room);
+	*tail_of(of) = *t->trace;
+	tail_of(of)->received_ns = clock_now_ns(&t->sched->clock);
+	x->traced = of;
+}
+
+/* Out of the list; NULL: it has none. */
+static struct timer_trace *timer_take(struct ext *x, uint64_t serial)
+{
+	struct timer_trace **at = &x->traced, *of;
+
+	while (*at && (*at)->serial != serial)
+		at = &(*at)->next;
+	of = *at;
+	if (of)
+		*at = of->next;
+	return of;
+}
+
+void trace_timer_drop(struct ext *x, uint64_t serial)
+{
+	struct timer_trace *of = timer_take(x, serial);
+
+	if (of)
+		timer_free(of);
+}
+
+void trace_timers_drop(struct ext *x)
+{
+	while (x->traced)
+		trace_timer_drop(x, x->traced->serial);
+}
+
+/* Received is when it was set: how long it waited is no secret. */
+void trace_timer_fired(struct worker *w, struct ext *x, uint64_t serial, struct msg *m)
+{
+	struct timer_trace *of = timer_take(x, serial);
+
+	if (!of)
+		return;
+	tail_of(of)->at.parent = tail_of(of)->at.span;
+	tail_of(of)->at.span = trace_fresh(&w->spans.mine.seed);
+	tail_of(of)->queued_ns = clock_now_ns(&w->fixed.sched->clock);
+	(void)trace_attach(m, tail_of(of), trace_state(tail_of(of)));
+	timer_free(of);
 }
 
 /* ── the turn ── */
@@ -134,7 +212,7 @@ void trace_commit(struct worker *w)
 		if (e->cell == 0 && e->gen == NOH_REFUSED)
 			status = NOH_REFUSED;
 		if (from && e->msg.len != FX_SPAWN && (e->cell || pending_is_ask(t->sched, e->msg.reply)))
-			(void)send_on(w, &e->msg, from, now);
+			(void)trace_send_on(w, &e->msg, from, now);
 	}
 	remember(w, status, now);
 }
@@ -150,7 +228,7 @@ bool trace_answer(struct worker *w, const noh_msg *m, int status)
 	struct msg empty = { .kind = 0 };
 
 	if (!tail || !pending_is_ask(w->fixed.sched, m->reply_to) ||
-	    !send_on(w, &empty, tail, clock_now_ns(&w->fixed.sched->clock)))
+	    !trace_send_on(w, &empty, tail, clock_now_ns(&w->fixed.sched->clock)))
 		return false;
 	if (!pending_answer_msg(&w->mine.port, m->reply_to, status, &empty)) {
 		msg_free_body(&empty);

@@ -92,6 +92,7 @@ static void apply_schedules(struct worker *w, struct noh_turn *t)
 
 			x->schedules[at] = x->schedules[--x->schedule_count];
 			clock_cancel(t->sched, old.worker, old.entry, self, old.serial);
+			trace_timer_drop(x, old.serial);
 		}
 		if (!op->add)
 			continue;
@@ -99,6 +100,8 @@ static void apply_schedules(struct worker *w, struct noh_turn *t)
 		x->schedules[x->schedule_count++] = (struct schedule){
 			.due_ms = op->due_ms, .period_ms = op->period_ms, .serial = op->serial,
 			.kind = op->kind, .entry = op->entry, .worker = op->worker };
+		if ((t->so_far.flags & TURN_TRACED) && !op->period_ms)
+			trace_timer_set(w, x, op->serial);
 		/* It may have come due, and been found unknown, before the turn ended. */
 		if (op->due_ms <= sched_now_ms(w)) {
 			struct sysmsg *n = node_take(&w->mine.port, SYS_TIMER);
@@ -123,6 +126,7 @@ static void erase(struct worker *w, struct noh_turn *t)
 
 		clock_cancel(t->sched, old.worker, old.entry, self, old.serial);
 	}
+	trace_timers_drop(c->ext);
 	kv_free(&c->ext->kv);
 	memset(w->mine.scratch, 0, (size_t)t->type->state_words * 8);
 	turn_publish_state(c, t->type, w->mine.scratch);

@@ -2,12 +2,14 @@
 #include "tests/box/durable_kit.h"
 #include "tests/box/kit.h"
 
+#include <stdatomic.h>
+
 #define TRACE_ID "4bf92f3577b34da6a3ce929d0e0e4736"
 #define PARENT "00f067aa0ba902b7"
 #define TRACEPARENT "00-" TRACE_ID "-" PARENT "-01"
 #define UNSAMPLED "00-" TRACE_ID "-" PARENT "-00"
 
-enum { NOTE, FORWARD, ASK, ANSWERED, SILENT, FAIL, REFUSE, BIG };
+enum { NOTE, FORWARD, ASK, ANSWERED, SILENT, FAIL, REFUSE, BIG, TELL_ALL, SET_TIMER, SET_TWICE, SET_AND_CANCEL, REPEAT, TICK, KINDS };
 
 struct hop {
 	uint64_t          turns;
@@ -34,6 +36,18 @@ static int ask_on(noh_turn *t, const noh_msg *m, struct hop *s)
 	return noh_ask_to(t, to, kind, NULL, 0, &how, NULL);
 }
 
+static atomic_uint ticks;
+
+/* It goes on, three times: by a message, and by a schedule of its own. */
+static int tick(noh_turn *t, const noh_msg *m)
+{
+	EXPECT((m->flags & NOH_MSG_TIMER) && m->len == 0);
+	if (atomic_fetch_add(&ticks, 1) >= 2)
+		return NOH_OK;
+	(void)noh_tell_to(t, "hop:told", SILENT, NULL, 0);
+	return noh_schedule_once(t, TICK, 1);
+}
+
 static int hop_message(noh_turn *t, const noh_msg *m)
 {
 	struct hop *s = noh_state(t);
@@ -54,14 +68,26 @@ static int hop_message(noh_turn *t, const noh_msg *m)
 		memset(big, 'x', sizeof big);
 		EXPECT(m->len == 300 && memcmp(m->body, big, 300) == 0);
 		return NOH_OK;
+	case TELL_ALL: return noh_publish(t, "news", "hear", 4);
+	case SET_TIMER: return noh_schedule_once(t, TICK, 2);
+	case SET_TWICE:
+		(void)noh_schedule_once(t, TICK, 60000);
+		return noh_schedule_once(t, TICK, 2);
+	case SET_AND_CANCEL:
+		(void)noh_schedule_once(t, TICK, 60000);
+		return noh_schedule_cancel(t, TICK);
+	case REPEAT: return noh_schedule_every(t, TICK, 2);
+	case TICK: return tick(t, m);
 	}
 	return NOH_OK;
 }
 
 static const noh_kind kinds[] = { { .name = "note" }, { .name = "forward" }, { .name = "ask" }, { .name = "answered" },
-				  { .name = "silent" }, { .name = "fail" }, { .name = "refuse" }, { .name = "big" } };
+				  { .name = "silent" }, { .name = "fail" }, { .name = "refuse" }, { .name = "big" },
+				  { .name = "tell_all" }, { .name = "set_timer" }, { .name = "set_twice" },
+				  { .name = "set_and_cancel" }, { .name = "repeat" }, { .name = "tick", .flags = NOH_KIND_TIMER } };
 static const noh_type hop_type = { .name = "hop", .state_size = sizeof(struct hop), .on_message = hop_message,
-				   .kinds = kinds, .kind_count = 8 };
+				   .kinds = kinds, .kind_count = KINDS };
 
 static int batch_run(noh_turn *t, const noh_msg *m, uint32_t n)
 {
@@ -72,6 +98,16 @@ static int batch_run(noh_turn *t, const noh_msg *m, uint32_t n)
 	return NOH_OK;
 }
 static const noh_type batch_type = { .name = "batch", .on_batch = batch_run, .mailbox_capacity = 1000 };
+
+static int listener_message(noh_turn *t, const noh_msg *m)
+{
+	const char *channel = noh_channel(t, m);
+
+	EXPECT(m->kind != 1 || (channel && strcmp(channel, "news") == 0 && m->len == 4 && memcmp(m->body, "hear", 4) == 0));
+	return m->kind == 1 ? noh_tell_to(t, "hop:told", SILENT, NULL, 0) : NOH_OK;
+}
+static const noh_topic news = { .channel = "news", .kind = 1 };
+static const noh_type listener_type = { .name = "listener", .on_message = listener_message, .topics = &news, .topic_count = 1 };
 
 /* ── what is remembered ── */
 
@@ -365,6 +401,64 @@ static void the_longest_traces_are_listed_first(void)
 	end(box);
 }
 
+static void what_is_published_is_a_hop_to_each_who_listens(void)
+{
+	noh_box *box = BOX(2, &hop_type, &listener_type);
+	struct wanted all = { .spans = 5 };
+
+	all.box = box;
+	EXPECT_EQ(noh_activate(box, "listener:x", SOON), NOH_OK);
+	EXPECT_EQ(noh_activate(box, "listener:y", SOON), NOH_OK);
+	EXPECT_EQ(traced(box, "hop:a", TELL_ALL, NULL, 0, TRACEPARENT, NULL), NOH_OK);
+	EXPECT(test_wait_until(there, &all, SOON));
+	const noh_span *a = of("hop:a", TELL_ALL), *x = of("listener:x", 1), *y = of("listener:y", 1);
+
+	EXPECT(strcmp(x->parent_id, a->span_id) == 0 && strcmp(y->parent_id, a->span_id) == 0);
+	EXPECT(strcmp(x->span_id, y->span_id) != 0);
+	EXPECT(in_order(x) && in_order(y));
+	EXPECT_EQ(shown.n, 5);                   /* and what they have told */
+	end(box);
+}
+
+static bool has_ticked(void *n)
+{
+	return atomic_load(&ticks) >= *(unsigned *)n;
+}
+
+static void a_schedule_carries_the_trace_of_the_turn_that_set_it(void)
+{
+	noh_box *box = BOX(2, &hop_type);
+	struct wanted all = { .spans = 3 };
+	unsigned three = 3;
+
+	all.box = box;
+	atomic_store(&ticks, 0);
+	EXPECT_EQ(traced(box, "hop:a", SET_TWICE, NULL, 0, TRACEPARENT, NULL), NOH_OK);
+	EXPECT(test_wait_until(has_ticked, &three, SOON));
+	EXPECT(test_wait_until(there, &all, SOON));
+	const noh_span *a = of("hop:a", SET_TWICE), *tock = of("hop:a", TICK), *told = of("hop:told", SILENT);
+
+	EXPECT(strcmp(tock->parent_id, a->span_id) == 0 && strcmp(told->parent_id, tock->span_id) == 0);
+	EXPECT(in_order(tock) && tock->at_ns[NOH_QUEUED] - tock->at_ns[NOH_RECEIVED] >= 1000000);
+	EXPECT_EQ(show(box, TRACE_ID), 3);       /* what a timer's turn sets is none of it */
+	end(box);
+}
+
+static void one_that_repeats_or_is_cancelled_carries_none(void)
+{
+	noh_box *box = BOX(1, &hop_type);
+	unsigned four = 4;
+	struct hop last;
+
+	atomic_store(&ticks, 2);
+	EXPECT_EQ(traced(box, "hop:a", SET_AND_CANCEL, NULL, 0, TRACEPARENT, NULL), NOH_OK);
+	EXPECT_EQ(traced(box, "hop:a", REPEAT, NULL, 0, TRACEPARENT, NULL), NOH_OK);
+	EXPECT(test_wait_until(has_ticked, &four, SOON));
+	EXPECT_EQ(traced(box, "hop:a", NOTE, NULL, 0, NULL, &last), NOH_OK);
+	EXPECT_EQ(show(box, TRACE_ID), 2);
+	end(box);
+}
+
 TEST_MAIN(
 	TEST(a_turn_can_read_its_trace),
 	TEST(what_is_no_trace_is_ignored_and_the_call_goes_on),
@@ -376,4 +470,7 @@ TEST_MAIN(
 	TEST(messages_of_a_batch_have_a_span_each),
 	TEST(on_disk_comes_between_the_turn_and_the_answer),
 	TEST(asked_of_a_durable_actor_it_comes_back_as_well),
-	TEST(the_longest_traces_are_listed_first))
+	TEST(the_longest_traces_are_listed_first),
+	TEST(what_is_published_is_a_hop_to_each_who_listens),
+	TEST(a_schedule_carries_the_trace_of_the_turn_that_set_it),
+	TEST(one_that_repeats_or_is_cancelled_carries_none))
