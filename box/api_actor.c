@@ -215,6 +215,7 @@ int api_status(noh_box *box, const char *address, noh_status *status, uint64_t *
 		status->idle_ms = now_ds > last ? (now_ds - last) * 100 : 0;
 		status->last_ms = s->wall_offset_ms + last * UINT64_C(100);
 		status->activated_ms = cell_life(c) == NOH_ACTIVE ? sched_since_ms(s, c) : 0;
+		status->messages_processed = sched_handled(s, c);
 	}
 	epoch_leave(&p->epoch);
 	sched_port_done(p);
@@ -263,6 +264,7 @@ int api_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entrie
 		entries[got].mailbox_size = mailbox_depth(&c->mailbox);
 		entries[got].resting = mb_state(load_relaxed(&c->mailbox.word)) == MB_PARKED;
 		entries[got].activated_ms = cell_life(c) == NOH_ACTIVE ? sched_since_ms(s, c) : 0;
+		entries[got].messages_processed = sched_handled(s, c);
 		entries[got].last_ms = s->wall_offset_ms + load_relaxed(&c->last_active) * UINT64_C(100);
 		if (sched_is_durable(s) && load_acquire(body_due(c->body)) > *due)
 			*due = load_acquire(body_due(c->body));

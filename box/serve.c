@@ -258,6 +258,7 @@ void box_net_start(noh_box *box)
 			 "was changed, reads go on, and writes as soon as there is space", box->disk.dir.path,
 			 (unsigned long long)j.segment_bytes);
 	}
+	sched_count_messages(s);
 	if (box->server->o.http_port || box->server->o.http_unix_path)
 		sched_keep_since(s);             /* only there somebody may ask */
 	box->counter = sched_find_type(s, "counter", 7);

@@ -591,6 +591,9 @@ typedef struct noh_status {
 				     listens on HTTP keeps it                       */
 	bool     resting;         /* it handles nothing now: until there is room in a mailbox it filled, an answer it
 				     waits for, or a token (noh_limits)             */
+	uint64_t messages_processed;   /* by its turns since it was activated, those that failed included; not what was read
+				     beside its turns (NOH_KIND_READ). 0: not active, or not known: only a box that listens
+				     counts them                                    */
 } noh_status;
 
 /* Never activates anybody. An actor that was never heard of is NOH_NOT_ACTIVE, not an error. This,
@@ -609,6 +612,7 @@ typedef struct noh_entry {
 	uint32_t  mailbox_size;
 	uint64_t  last_ms, activated_ms;
 	bool      resting;
+	uint64_t  messages_processed;
 } noh_entry;
 NOH_API int noh_list(noh_box *box, const char *type, uint64_t *cursor, noh_entry *entries,
 		     size_t *count);

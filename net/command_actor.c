@@ -336,7 +336,7 @@ void cmd_actor_status(struct call *c)
 		out_status(o, rc);
 		return;
 	}
-	out_map(o, 13);
+	out_map(o, 14);
 	out_text(o, "actor_address"), out_text(o, text);
 	out_text(o, "is_active"), out_bool(o, status.life != NOH_NOT_ACTIVE);
 	out_text(o, "life"), out_text(o, noh_life_name(status.life));
@@ -345,6 +345,7 @@ void cmd_actor_status(struct call *c)
 	out_text(o, "mailbox_size"), out_int(o, status.mailbox_size);
 	out_text(o, "idle_ms"), out_int(o, (int64_t)status.idle_ms);
 	out_text(o, "resting"), out_bool(o, status.resting);
+	out_text(o, "messages_processed"), out_int(o, (int64_t)status.messages_processed);
 	out_text(o, "state"), out_text(o, tell_state_of(v.health, status.life));
 	out_text(o, "restarts"), out_int(o, (int64_t)v.restarts);
 	out_text(o, "last_failure"), out_text(o, v.reason);

@@ -252,7 +252,7 @@ static const struct command table[] = {
 	    "Send a message; kind and payload as in ACTOR.INVOKE. ACK disk (the default): answered when it is recorded; memory (and for a volatile type): when it is "
 	    "in the mailbox; none: at once. DELAY: it arrives so much later, once, also after a crash."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",
-	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms, resting, state, restarts, last_failure, "
+	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms, resting, messages_processed, state, restarts, last_failure, "
 	    "last_failure_ms, retry_ms", "O(1)", "How an actor is. Asking activates nobody."),
 
 	ROW("actor.tree", cmd_actor_tree, -1, NOH_DEVELOPER, R | AL, ACTOR, KEY_NONE, "[type:id] [LIMIT n]",

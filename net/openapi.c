@@ -171,8 +171,8 @@ static const struct shape shapes[] = {
 	  "\"messages_processed\",\"mailbox_size\"],\"properties\":{\"actor_address\":" ADDRESS ",\"is_active\":" BOOLEAN
 	  ",\"node_id\":" STRING ",\"activated_at\":" TIME_OR_NULL("To 100 ms; null: it is not active")
 	  ",\"last_message_at\":" TIME_OR_NULL("When it last did something, to 100 ms; null: it is not active")
-	  ",\"messages_processed\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true,\"description\":\"Always null: not "
-	  "counted by actor; /metrics counts them by type\"},\"mailbox_size\":" COUNT
+	  ",\"messages_processed\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0,\"description\":\"By its turns, since it "
+	  "was activated\"},\"mailbox_size\":" COUNT
 	  ",\"resting\":{\"type\":\"boolean\",\"description\":\"It handles nothing now: until there is room, an answer, or a token of its "
 	  "type's limits\"},\"exists\":{\"type\":\"boolean\",\"description\":\"Something of it is kept\"}," UNWELL "}}" },
 	{ "ListActorsResponse",

@@ -17,11 +17,10 @@ struct seen {
 	noh_life    life;
 	bool        exists, resting;
 	uint32_t    mailbox;
-	uint64_t    last_ms, since_ms;
+	uint64_t    last_ms, since_ms, processed;
 	noh_vitals  vitals;
 };
 
-/* How many messages one actor has handled nobody counts: that would cost every message. */
 static void put_actor(noh_json_out *o, const struct seen *s)
 {
 	const noh_vitals *v = &s->vitals;
@@ -33,7 +32,7 @@ static void put_actor(noh_json_out *o, const struct seen *s)
 	noh_json_put_text(o, "node_id", s->node, strlen(s->node));
 	rest_put_when(o, "activated_at", active ? s->since_ms : 0);
 	rest_put_when(o, "last_message_at", active ? s->last_ms : 0);
-	noh_json_put_null(o, "messages_processed");
+	noh_json_put_uint(o, "messages_processed", s->processed);
 	noh_json_put_uint(o, "mailbox_size", s->mailbox);
 	noh_json_put_bool(o, "resting", s->resting);
 	noh_json_put_bool(o, "exists", s->exists);
@@ -63,7 +62,7 @@ static int look(struct call *c, const char *address, size_t len, struct seen *s)
 
 	*s = (struct seen){ .address = address, .len = len, .node = rest_node(c), .life = status.life, .exists = status.exists,
 			    .mailbox = status.mailbox_size, .resting = status.resting, .last_ms = status.last_ms,
-			    .since_ms = status.activated_ms };
+			    .since_ms = status.activated_ms, .processed = status.messages_processed };
 	return rc == NOH_OK ? call_vitals(c, address, &s->vitals) : rc;
 }
 
@@ -148,7 +147,7 @@ static int list_active(struct listing *l)
 		const noh_entry *e = &entries[i];
 		struct seen s = { .address = e->address, .len = strlen(e->address), .node = l->node, .life = e->life,
 				  .exists = e->exists, .mailbox = e->mailbox_size, .resting = e->resting, .last_ms = e->last_ms,
-				  .since_ms = e->activated_ms };
+				  .since_ms = e->activated_ms, .processed = e->messages_processed };
 
 		rc = call_vitals(l->call, e->address, &s.vitals);
 		add(l, &s);

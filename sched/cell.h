@@ -19,7 +19,7 @@
 
 struct body {
 	atomic_u64 hash;     /* atomic for the slab's sake: its link is here while the body is free */
-	uint8_t  data[];     /* [version 8] state (rounded up to 8), id length 1, id, NUL */
+	uint8_t  data[];     /* [due 8, sequence 8] [handled 8] [version 8] state (rounded up to 8), id length 1, id, NUL */
 };
 
 struct cell {

@@ -210,6 +210,31 @@ int sched_open(struct sched *s)
 	return NOH_OK;
 }
 
+/* ── what actors have handled ──
+ * A box that may be asked for it pays 8 bytes an actor, in the body that its turn works on anyway. */
+
+void sched_count_messages(struct sched *s)
+{
+	for (uint32_t i = 0; i < s->type_count; i++) {
+		struct type *t = s->types[i];
+
+		if (t->counted)
+			continue;
+		t->counted = true;
+		t->count_off = t->version_off;
+		t->version_off += 8;
+		t->state_off += 8;
+		t->id_off += 8;
+	}
+}
+
+uint64_t sched_handled(struct sched *s, struct cell *c)
+{
+	struct type *t = cell_type(s, c);
+
+	return t->counted ? load_relaxed(body_handled(load_relaxed(&c->body), t)) : 0;
+}
+
 /* ── when actors were activated ──
  * A box that may be asked for it pays 4 bytes an actor, beside the cells. Without memory nobody is told: that is all. */
 

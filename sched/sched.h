@@ -350,9 +350,11 @@ struct sched {
 
 /* sched.c */
 int  sched_open(struct sched *s);              /* after the fields above were set */
+void sched_count_messages(struct sched *s);                              /* by actor: before there are any          */
 void sched_keep_since(struct sched *s);     /* before it starts: when actors are activated */
 void sched_note_since(struct worker *w, struct cell *c);                 /* now            */
 uint64_t sched_since_ms(struct sched *s, struct cell *c);                /* wall clock; 0: nobody keeps it */
+uint64_t sched_handled(struct sched *s, struct cell *c);                 /* messages, since it was activated; inside an epoch section */
 int  sched_start(struct sched *s);             /* types are known: make the workers */
 void sched_discard(struct sched *s);           /* no thread runs: whoever is left goes, counted */
 void sched_close(struct sched *s);
@@ -471,6 +473,10 @@ static inline void life_note_idle(struct sched *s, struct cell *c, const struct 
 static inline struct type *cell_type(struct sched *s, const struct cell *c)
 {
 	return s->types[load_relaxed(&((struct cell *)(uintptr_t)c)->type)];
+}
+static inline atomic_u64 *body_handled(struct body *b, const struct type *t)       /* if it is counted */
+{
+	return (atomic_u64 *)(void *)(b->data + t->count_off);
 }
 static inline uint8_t *body_state(const struct type *t, struct body *b)
 {

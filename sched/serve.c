@@ -139,6 +139,7 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 		if (t->so_far.state)
 			turn_changed(w, c);
 		count_one(&t->counts->handled, 1);
+		turn_counted(c, ty, 1);
 		mailbox_release(slot);
 		return NULL;
 	}
@@ -185,6 +186,7 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 			turn_changed(w, c);
 		e = fx->count ? turn_publish_all(w, true) : NULL;
 		count_one(&t->counts->handled, 1);
+		turn_counted(c, ty, 1);
 		store_relaxed(&c->last_active, w->mine.now_ds);
 		uint64_t idle = word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT;
 

@@ -86,6 +86,7 @@ static ALWAYS_INLINE int end_turn(struct worker *w, struct cell *c, int rc, uint
 	if (__builtin_expect(rc == NOH_OK || (rc > 0 && rc != NOH_FULL), 1)) {
 		*handed = turn_commit(w, c, at_its_end(w, c, budget), single);
 		count_one(&t->counts->handled, single ? 1 : t->msg_count);
+		turn_counted(c, t->type, single ? 1 : t->msg_count);
 		return NOH_OK;
 	}
 	*handed = NULL;

@@ -59,7 +59,7 @@ uint32_t serve_ring(struct worker *w, struct cell *c, struct type *ty, struct mb
 	struct mb_cursor cur = *cursor;
 	uint64_t word = load_relaxed(&c->mailbox.word), ends = MB_SYS | (~word & MB_WAIT);
 	const struct cell *probed = load_relaxed(&ty->probe.cell);
-	uint32_t n = 0, most = stretch(w, c, ty, word, budget);
+	uint32_t n = 0, counting = 0, most = stretch(w, c, ty, word, budget);
 	noh_msg m = { .status = NOH_OK };        /* no answer, no timer, nobody waits */
 
 	turn_begin_stretch(w, c, ty, &m, 1);
@@ -78,6 +78,8 @@ uint32_t serve_ring(struct worker *w, struct cell *c, struct type *ty, struct mb
 		n++;
 		if (((uint32_t)rc | (t->so_far.flags & ~(uint32_t)TURN_ADDRESS) | fx->count) != 0) {
 			if (!goes_on(w, c, rc)) {
+				turn_counted(c, ty, counting);   /* it may not be ours after this */
+				counting = 0;
 				*next = serve_finish(w, c, ty, &m, &slot->msg, slot, rc, budget - n + 1, in_hand);
 				break;
 			}
@@ -87,8 +89,11 @@ uint32_t serve_ring(struct worker *w, struct cell *c, struct type *ty, struct mb
 			turn_changed(w, c);
 		}
 		count_one(&t->counts->handled, 1);
+		counting++;
 		mailbox_release(slot);
 	}
+	if (counting)
+		turn_counted(c, ty, counting);
 	*cursor = cur;
 	return n;
 }

@@ -36,6 +36,7 @@ void serve_answer_failed(struct worker *w, int rc)
 		if (t->msgs[i].reply_to)
 			turn_answer_failed(w, &t->msgs[i], rc);
 	count_one(&p->types[t->type->index].failed, t->msg_count);
+	turn_counted(load_relaxed(&t->cell), t->type, t->msg_count);
 }
 
 int serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry)

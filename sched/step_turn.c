@@ -240,11 +240,13 @@ static int failed(struct run *r, uint32_t i, int rc)
 	count_one(&counts_of(r, i)->accepted, 1);
 	if (rc == NOH_REFUSED) {
 		count_one(&counts_of(r, i)->handled, 1);
+		turn_counted(p->cell, t->type, 1);
 		return rc;
 	}
 	msg_free_body(&p->answer);
 	p->answer.len = 0;
 	count_one(&counts_of(r, i)->failed, 1);
+	turn_counted(p->cell, t->type, 1);
 	sched_logf(r->s->sched, NOH_WARN, noh_address(t), "turn failed, and with it a step over %u actors: %s",
 		   r->s->count, reason ? t->reason : noh_strerror(rc));
 	return rc;
@@ -373,6 +375,7 @@ static void commit_part(struct run *r, uint32_t i, uint64_t due)
 	after_turn(r->w, c, NOH_OK);
 	count_one(&counts_of(r, i)->accepted, 1);
 	count_one(&counts_of(r, i)->handled, 1);
+	turn_counted(c, r->w->mine.turn.type, 1);
 	forget(r, i);
 }
 

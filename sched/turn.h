@@ -81,6 +81,13 @@ static ALWAYS_INLINE void turn_begin(struct worker *w, struct cell *c, struct ty
 		w->mine.turn.so_far.flags = TURN_READONLY;
 }
 
+/* So many messages of c have met their end in a turn. */
+static ALWAYS_INLINE void turn_counted(struct cell *c, const struct type *ty, uint32_t n)
+{
+	if (__builtin_expect(ty->counted, 0))
+		count_one(body_handled(load_relaxed(&c->body), ty), n);
+}
+
 /* Its state is not what is stored. A durable one exists when its record is pushed (durable.c), others
  * from their first change on. */
 static ALWAYS_INLINE void turn_changed(struct worker *w, struct cell *c)

@@ -36,7 +36,7 @@ struct type {
 	uint32_t capacity, half, hard;
 	atomic_u32 idle_ds;            /* tenths of a second; UINT32_MAX: never                    */
 	uint32_t state_words;          /* of 8 bytes                                               */
-	uint32_t version_off, state_off, id_off;   /* in body.data                                 */
+	uint32_t count_off, version_off, state_off, id_off;   /* in body.data                      */
 	atomic_u32 short_capacity;     /* capacity; 0 if every send must be looked at: declared
 					  kinds, a message limit under MSG_INLINE, or a rate       */
 	uint32_t short_itself;         /* the same without a rate                                  */
@@ -45,6 +45,7 @@ struct type {
 	bool     sheds;                /* drop_oldest and durable: the runner drops, and only what
 					  was not recorded                                         */
 	bool     reads;                /* has read-only kinds: the state carries a version         */
+	bool     counted;              /* its actors count what they handle, for who asks for their status */
 	bool     coalesces;            /* has coalescing kinds                                     */
 	bool     windowed;             /* that, or on_batch                                        */
 	bool     odd_itself;           /* reads, windowed or durable: not for the short way        */

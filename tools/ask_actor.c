@@ -268,6 +268,7 @@ static int show_status(const struct words *w, noh_json a)
 	printf("%-18s %s\n", "active", ask_bool(a, "is_active") ? "yes" : "no");
 	printf("%-18s %s\n", "kept", ask_bool(a, "exists") ? "yes" : "no");
 	printf("%-18s %lld%s\n", "waiting", ask_number(a, "mailbox_size"), ask_bool(a, "resting") ? " (it rests)" : "");
+	printf("%-18s %lld\n", "processed", ask_number(a, "messages_processed"));
 	show_failure(a);
 	return CLI_FINE;
 }

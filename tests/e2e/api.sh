@@ -37,6 +37,14 @@ messages() {
 	is "is not there yet" '200 {"response":{"outcome":"not_found","value":null}}' "$post" /actor/invoke "$(to counter:soon get '{}')"
 	for _ in $(seq 100); do [ "$(redis-cli -p "$port" GET soon)" = 7 ] && break; sleep 0.05; done
 	is "arrives" '200 {"response":{"outcome":"ok","value":7}}' "$post" /actor/invoke "$(to counter:soon get '{}')"
+	is "JSON for later by RESP" OK redis-cli -p "$port" ACTOR.SEND counter:json_later incr '{"by":5}' DELAY 300
+	is "and of an inventory" OK redis-cli -p "$port" ACTOR.SEND inventory/json_later restock '{"n":9}' DELAY 300 IDEM once
+	is "the same once more" OK redis-cli -p "$port" ACTOR.SEND inventory/json_later restock '{"n":9}' DELAY 300 IDEM once
+	like "what is wrong with it is said at once" 'NOKIND|by' redis-cli -p "$port" ACTOR.SEND counter:json_later incr '{"by":"x"}' DELAY 300
+	like "no object" 'takes a JSON object' redis-cli -p "$port" ACTOR.SEND counter:json_later incr '[1]' DELAY 300
+	for _ in $(seq 100); do [ "$(redis-cli -p "$port" GET json_later)" = 5 ] && redis-cli -p "$port" INV.GET json_later | grep -q '^9$' && break; sleep 0.05; done
+	is "arrives as any other" 5 redis-cli -p "$port" GET json_later
+	like "once" '(^|[^0-9])9([^0-9]|$)' redis-cli -p "$port" INV.GET json_later
 	like "later than a year" '^422 .*delay_ms' "$post" /actor/send '{"actor_address":"counter:soon","message_type":"incr","message":{},"delay_ms":99999999999}'
 	like "bad JSON" '^400 .*"code":"bad_json"' "$post" /actor/invoke '{"actor_address":'
 	like "a name twice" '^400 .*twice' "$post" /actor/invoke '{"actor_address":"counter:a","actor_address":"counter:b"}'
@@ -61,7 +69,7 @@ inventory() {
 	is "the stock" '200 {"response":{"outcome":"ok","on_hand":3,"reserved":0,"available":3,"sold":2,"holds":0,"restocked":5,"adjusted":0}}' "$post" /actor/invoke "$(to inventory:tv get '{}')"
 }
 looking() {
-	like "status of nobody" '^200 .*"is_active":false,"node_id":"box-1","activated_at":null,"last_message_at":null,"messages_processed":null,"mailbox_size":0' "$post" /actor/status '{"actor_address":"counter:nobody"}'
+	like "status of nobody" '^200 .*"is_active":false,"node_id":"box-1","activated_at":null,"last_message_at":null,"messages_processed":0,"mailbox_size":0' "$post" /actor/status '{"actor_address":"counter:nobody"}'
 	like "status" "^200 .*\"is_active\":true,\"node_id\":\"box-1\",\"activated_at\":$time,\"last_message_at\":$time" "$post" /actor/status '{"actor_address":"counter:hits"}'
 	like "activate" "^200 \{\"actor_address\":\"counter:new\",\"node_id\":\"box-1\",\"already_active\":false,\"activated_at\":$time\}$" "$post" /actor/activate '{"actor_address":"counter:new"}'
 	like "activate again" '^200 .*"already_active":true' "$post" /actor/activate '{"actor_address":"counter:new"}'

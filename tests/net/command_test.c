@@ -550,8 +550,8 @@ static void actors_come_and_go(void)
 	EXPECT(fake.audit[0] == 0);
 	REPLIES("actor.deactivate npc:7 foo", SYNTAX);
 	REPLIES("actor.status npc:7",
-		"*26\r\n$13\r\nactor_address\r\n$5\r\nnpc:7\r\n$9\r\nis_active\r\n:1\r\n$4\r\nlife\r\n$6\r\nactive\r\n$6\r\nexists\r\n:1\r\n$6\r\nstored\r\n:1\r\n"
-		"$12\r\nmailbox_size\r\n:4\r\n$7\r\nidle_ms\r\n:250\r\n$7\r\nresting\r\n:0\r\n"
+		"*28\r\n$13\r\nactor_address\r\n$5\r\nnpc:7\r\n$9\r\nis_active\r\n:1\r\n$4\r\nlife\r\n$6\r\nactive\r\n$6\r\nexists\r\n:1\r\n$6\r\nstored\r\n:1\r\n"
+		"$12\r\nmailbox_size\r\n:4\r\n$7\r\nidle_ms\r\n:250\r\n$7\r\nresting\r\n:0\r\n$18\r\nmessages_processed\r\n:7\r\n"
 		"$5\r\nstate\r\n$8\r\ndegraded\r\n$8\r\nrestarts\r\n:3\r\n$12\r\nlast_failure\r\n$5\r\nbroke\r\n$15\r\nlast_failure_ms\r\n:99\r\n"
 		"$8\r\nretry_ms\r\n:100");
 	REPLIES("actor.status no:7", "-NOTYPE no such actor type is registered");

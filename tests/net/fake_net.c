@@ -442,7 +442,8 @@ int call_status(struct call *c, const char *address, noh_status *status)
 	(void)c;
 	if (strncmp(address, "no:", 3) == 0)
 		return NOH_ENOTYPE;
-	*status = (noh_status){ .life = NOH_ACTIVE, .exists = true, .stored = true, .mailbox_size = 4, .idle_ms = 250 };
+	*status = (noh_status){ .life = NOH_ACTIVE, .exists = true, .stored = true, .mailbox_size = 4, .idle_ms = 250,
+				.messages_processed = 7 };
 	return NOH_OK;
 }
 

@@ -385,7 +385,7 @@ static void asking_for_the_status_activates_nobody(void)
 
 	ASK("/actor/status", ADDRESSED("counter:a"), 200,
 	    "{\"actor_address\":\"counter:a\",\"is_active\":false,\"node_id\":\"node-7\",\"activated_at\":null,"
-	    "\"last_message_at\":null,\"messages_processed\":null,\"mailbox_size\":0,\"resting\":false,\"exists\":false,"
+	    "\"last_message_at\":null,\"messages_processed\":0,\"mailbox_size\":0,\"resting\":false,\"exists\":false,"
 	    "\"state\":\"inactive\",\"restarts\":0,\"last_failure\":null,\"last_failure_at\":null,\"retry_at\":null}");
 	EXPECT_EQ(stats(r.wire.box).activations, 0);
 	ASK("/actor/invoke", INVOKE("counter:a", "set", "{\"value\":1}"), 200, "ok");
