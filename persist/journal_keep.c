@@ -64,6 +64,17 @@ static bool all_folded(struct journal *j, struct segment *s)
 
 /* ── making the next segment ── */
 
+/* Frames are written meanwhile, and the next segment has grown by more than four times what has gone of this one's rest. */
+static bool has_time(void *arg, uint64_t done)
+{
+	struct journal *j = arg;
+	uint64_t used = load_relaxed(&j->shown.used), half = j->fixed.segment_bytes / 2;
+	bool moves = used != j->keeper.used_then;
+
+	j->keeper.used_then = used;
+	return moves && (used <= half || done > 4 * (used - half));
+}
+
 static int make_next(struct journal *j)
 {
 	struct segment *old = j->keeper.oldest;
@@ -374,6 +385,8 @@ int journal_open(struct journal **out, const struct journal_options *o, const st
 	j->fixed.on_durable = o->on_durable;
 	j->fixed.arg = o->arg;
 	j->fixed.events = o->events;
+	o->disk->has_time = has_time;
+	o->disk->time_arg = j;
 	uint64_t last_bytes, ring_bytes = plan_sizes(j, o, &last_bytes);
 
 	walk_open(&j->keeper.walk, o->disk, o->dir_id);
@@ -403,6 +416,7 @@ void journal_close(struct journal *j)
 	if (j->mine.first != j->mine.after)          /* it failed: the buffers are still the disk's */
 		while (disk_reap(j->fixed.disk, true, &ticket, &result) == NOH_OK)
 			;
+	j->fixed.disk->has_time = NULL;
 	while (j->keeper.oldest)
 		list_drop(j);
 	walk_close(&j->keeper.walk);
