@@ -36,12 +36,13 @@ static size_t node_bytes(size_t len)
 
 static struct event_node *node_make(const noh_event *e)
 {
-	size_t len = event_size(e);
+	struct part_event head = event_head(e);
+	size_t len = event_size(&head);
 	struct event_node *n = mem_alloc(node_bytes(len));
 
 	if (n) {
 		*n = (struct event_node){ .len = (uint32_t)len };
-		event_write(e, n->event);
+		event_write(e, &head, n->event);
 	}
 	return n;
 }
