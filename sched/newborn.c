@@ -309,18 +309,20 @@ static void publish_late(struct worker *w, struct newborn *next, uint32_t from)
 void newborn_publish(struct worker *w)
 {
 	struct noh_turn *t = &w->mine.turn;
-	struct newborn  *n = w->mine.newborns.list, *end = n + t->so_far.births;
-	uint32_t         count = t->fx->count;
+	struct newborn  *n = w->mine.newborns.list, *end = n + t->so_far.births, *rest;
+	struct effect   *list = t->fx->list;
+	uint32_t         count = t->fx->count, i = 0;
 
-	/* First those that have a place in hand: the others may fill it. */
-	for (; n < end; n++)
-		if (n->is == CLAIMED)
-			hands_put(&w->hands, &t->fx->list[n->effect]);
-	n = w->mine.newborns.list;
-	for (uint32_t i = 0, went; i < count; i += went) {
+	/* First those that have a place in hand: the others may fill it. Most turns write to them first, and to others then. */
+	for (; n < end && n->is == CLAIMED && n->effect == i; n++, i++)
+		hands_put(&w->hands, &list[i]);
+	for (rest = n; rest < end; rest++)
+		if (rest->is == CLAIMED)
+			hands_put(&w->hands, &list[rest->effect]);
+	for (uint32_t went; i < count; i += went) {
 		uint32_t until = n < end ? n->effect : count;
 
-		went = i == until && n->is == CLAIMED ? 1 : turn_publish_run(w, &t->fx->list[i], i == until ? 1 : until - i);
+		went = i == until && n->is == CLAIMED ? 1 : turn_publish_run(w, &list[i], i == until ? 1 : until - i);
 		if (__builtin_expect(went == 0, 0)) {
 			publish_late(w, n, i);
 			break;
