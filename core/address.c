@@ -37,17 +37,9 @@ int address_parse(struct address *out, const char *text, size_t len)
 	return NOH_OK;
 }
 
-/* The other half of the hash is not needed: in our own code (flatten) it is not computed. Long ones go another way in there,
- * and would have the short ones save registers for it. */
-static __attribute__((noinline)) uint64_t hash_long(const char *text, size_t len, uint64_t seed)
-{
-	return XXH3_128bits_withSeed(text, len, seed).low64;
-}
-
+/* flatten: the other half of the hash is not needed, so let it not be computed. */
 __attribute__((flatten)) uint64_t address_hash_text(const char *text, size_t len, uint64_t seed)
 {
-	if (__builtin_expect(len > 128, 0))
-		return hash_long(text, len, seed);
 	return XXH3_128bits_withSeed(text, len, seed).low64;
 }
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { MADE, CLAIMED, SETTLED };       /* settled: born idle, or somebody else's */
-enum { FETCH = 8 };                    /* lines of the directory that are asked for together */
+enum { FETCH = 16 };                   /* lines of the directory that are asked for together */
 
 static bool grow(struct newborns *all)
 {
