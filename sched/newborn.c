@@ -191,7 +191,7 @@ static ALWAYS_INLINE bool one_more(noh_turn *t, const struct type *ty, size_t le
 {
 	struct worker *w = t->worker;
 
-	return w->mine.expects_new && len <= MSG_INLINE && !(t->so_far.flags & (TURN_READONLY | TURN_STEP)) &&
+	return w->mine.expects_new && len <= MSG_INLINE &&
 	       t->fx->count == t->so_far.newborn_effects && t->fx->count < t->fx->room &&
 	       t->so_far.births < w->mine.newborns.room &&
 	       load_relaxed(&((struct type *)(uintptr_t)ty)->short_capacity) && ty->pub.full_mode != NOH_DROP_NEWEST;
@@ -199,13 +199,16 @@ static ALWAYS_INLINE bool one_more(noh_turn *t, const struct type *ty, size_t le
 
 int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
 {
-	struct port     *p = &t->worker->mine.port;
-	struct type     *ty = p->last_type;
-	size_t           address_size = address_len(address);
 	struct namesake *known;
 	struct effect   *e;
 	struct named     who;
 	uint32_t         cell = 0;
+
+	if (__builtin_expect(t->so_far.flags & (TURN_READONLY | TURN_STEP), 0))      /* a read outside has no worker */
+		return tell_to(t, address, kind, body, len);
+	struct port *p = &t->worker->mine.port;
+	struct type *ty = p->last_type;
+	size_t       address_size = address_len(address);
 
 	if (__builtin_expect(!birth_of_type(ty, address, address_size) || !one_more(t, ty, len), 0))
 		return tell_to(t, address, kind, body, len);
