@@ -31,13 +31,19 @@ static int creator_message(noh_turn *turn, const noh_msg *msg)
 	const struct nursery *nursery = noh_user(turn);
 	struct creator *me = noh_state(turn);
 	struct hello hello = { 1, nursery->gather };
-	char address[64], *end;
+	char addresses[2][32];
+	size_t len;
 
 	(void)msg;
-	bench_address(address, "cell", me->made);
-	end = address + strlen(address);
+	memset(addresses, 0, sizeof addresses);
+	bench_address(addresses[0], "cell", me->made + 1);
+	len = strlen(addresses[0]);
 	for (unsigned i = 0; i < CREATE_RUN && me->made < nursery->n; i++, me->made++) {
-		bench_next_address(end);
+		char *address = addresses[i % 2], *next = addresses[(i + 1) % 2];
+
+		/* One ahead: words are not to be read where a byte has just been written. */
+		memcpy(next, address, sizeof addresses[0]);
+		bench_next_address(next + len);
 		int rc = noh_tell_to(turn, address, WORK, &hello, sizeof hello);
 		if (rc != NOH_OK)
 			return rc;

@@ -131,6 +131,7 @@ static void set_type(struct sched *s, struct type *t, const noh_type *pub)
 	t->sheds = pub->full_mode == NOH_DROP_OLDEST && t->durable;
 	t->storage = t->durable ? &s->disk : &s->storage;
 	t->pub.version = pub->version ? pub->version : 1;
+	t->comes_easily = !pub->on_activate && !pub->topic_count && !t->durable;
 	t->odd_itself = t->reads || t->windowed || t->noted;
 	t->version_off = disk ? 16 : 0;          /* behind due and sequence */
 	t->state_off = t->version_off + (t->reads ? 8 : 0);

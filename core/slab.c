@@ -93,8 +93,9 @@ uint32_t slab_refill(struct slab *s, struct slab_cache *c)
 			if (run == 0)
 				return 0;
 		} while (!cas_relaxed(&s->shared.fresh, &from, from + run));
-		while (run-- > 0)
-			c->items[c->count++] = from + run;
+		for (uint32_t i = 0; i < run; i++)         /* ascending when they are taken */
+			c->items[i] = from + run - 1 - i;
+		c->count = run;
 	}
 	return c->items[--c->count];
 }

@@ -35,7 +35,7 @@ struct slab {
 #define SLAB_PART 64                    /* few large objects no cache may keep what others need   */
 #endif
 
-#define SLAB_AHEAD 4
+#define SLAB_AHEAD 8
 
 struct slab_cache {
 	uint32_t count;

@@ -23,13 +23,24 @@ static inline bool birth_of_type(const struct type *t, const char *text, size_t 
 {
 	uint64_t head;
 
-	if (!t || len < t->name_len + 2u || len > ADDRESS_MAX || text[t->name_len] != ':')
+	if (!t || len < t->name_len + 2u || len > ADDRESS_MAX)
 		return false;
 	if (len < sizeof head)
-		return memcmp(text, t->name, t->name_len) == 0;
+		return text[t->name_len] == ':' && memcmp(text, t->name, t->name_len) == 0;
 	memcpy(&head, text, sizeof head);
 	return ((head ^ t->name_head) & t->name_mask) == 0 &&
-	       (t->name_len <= sizeof head || memcmp(text, t->name, t->name_len) == 0);
+	       (t->name_len < sizeof head || (text[t->name_len] == ':' && memcmp(text, t->name, t->name_len) == 0));
+}
+
+/* It does. */
+static inline void birth_name_as(struct sched *s, struct type *t, const char *text, size_t len, struct named *who)
+{
+	who->a.type = text;
+	who->a.type_len = (uint8_t)t->name_len;
+	who->a.id = text + t->name_len + 1;
+	who->a.id_len = (uint8_t)(len - t->name_len - 1);
+	who->type = t;
+	who->hash = address_hash_text(text, len, s->seed);
 }
 
 /* text: without a NUL in it. Most often the type is that of the address before. NOH_OK, NOH_EADDRESS,
@@ -40,12 +51,7 @@ static inline int birth_name(struct port *p, const char *text, size_t len, struc
 
 	if (__builtin_expect(!birth_of_type(t, text, len), 0))
 		return birth_name_anew(p, text, len, who);
-	who->a.type = text;
-	who->a.type_len = (uint8_t)t->name_len;
-	who->a.id = text + t->name_len + 1;
-	who->a.id_len = (uint8_t)(len - t->name_len - 1);
-	who->type = t;
-	who->hash = address_hash_text(text, len, p->sched->seed);
+	birth_name_as(p->sched, t, text, len, who);
 	return NOH_OK;
 }
 

@@ -115,7 +115,7 @@ static bool rebuild(struct directory *d, struct directory_table *t, ck_epoch_rec
 			store_relaxed(place_for(entries, slots - 1, e), e);
 	}
 	store_release(&t->array, (uint64_t)(uintptr_t)entries | (uint64_t)__builtin_ctzll(slots)); /* C */
-	t->used = t->live;
+	t->left = (uint32_t)(slots / 4 * 3) - t->live;         /* removed ones are in the way until the next growth */
 	add_relaxed(&d->bytes, array_bytes(slots));
 	if (old) {
 		sub_relaxed(&d->bytes, array_bytes(directory_mask(word) + 1));
@@ -130,8 +130,7 @@ bool directory_insert(struct directory *d, struct directory_table *t, uint64_t h
 {
 	uint64_t word = load_relaxed(&t->array);
 
-	if (__builtin_expect(!directory_entries(word) ||
-			     (uint64_t)(t->used + 1) * 4 > (directory_mask(word) + 1) * 3, 0)) {
+	if (__builtin_expect(t->left == 0, 0)) {
 		if (!rebuild(d, t, epoch))
 			return false;
 		word = load_relaxed(&t->array);
@@ -139,7 +138,7 @@ bool directory_insert(struct directory *d, struct directory_table *t, uint64_t h
 	store_release(place_for(directory_entries(word), directory_mask(word), directory_tag(hash)),
 		      directory_tag(hash) | cell);                                 /* A */
 	store_release(&t->changes, load_relaxed(&t->changes) + 1);
-	t->used++;
+	t->left--;
 	t->live++;
 	return true;
 }

@@ -25,7 +25,7 @@ struct directory_table {
 	alignas(32) atomic_u64 array;   /* where, and log2 of the entries in the low 6 bits          */
 	atomic_u32 writer;
 	atomic_u32 changes;             /* inserts and replaces so far                       */
-	uint32_t   used, live;          /* the writer's: used counts removed ones, too */
+	uint32_t   left, live;          /* the writer's: places that may be filled before it grows, and who is there */
 };
 
 struct directory {
@@ -75,7 +75,7 @@ static inline void directory_fetch_table(struct directory *d, uint64_t hash)
 static inline void directory_fetch(struct directory *d, uint64_t hash)
 {
 	uint64_t word = load_relaxed(&d->tables[ring_hash_partition(hash)].array);
-	uint64_t place = directory_place(directory_tag(hash), 0, directory_mask(word));
+	uint64_t place = (directory_tag(hash) >> 32) & directory_mask(word);
 
 	/* A number, not a pointer: there may be no entries yet. */
 	__builtin_prefetch((const void *)((uintptr_t)directory_entries(word) + place * sizeof(atomic_u64)), 1);
@@ -142,7 +142,7 @@ static inline bool directory_insert_new(struct directory_table *t, uint64_t hash
 	uint64_t    word = load_relaxed(&t->array), tag = directory_tag(hash), mask = directory_mask(word);
 	atomic_u64 *entries = directory_entries(word);
 
-	if (!entries || (uint64_t)(t->used + 1) * 4 > (mask + 1) * 3)
+	if (__builtin_expect(t->left == 0, 0))
 		return false;
 	atomic_u64 *at = &entries[(tag >> 32) & mask];
 
@@ -153,7 +153,7 @@ static inline bool directory_insert_new(struct directory_table *t, uint64_t hash
 	}
 	store_release(at, tag | cell);                                             /* A */
 	store_release(&t->changes, load_relaxed(&t->changes) + 1);
-	t->used++;
+	t->left--;
 	t->live++;
 	return true;
 }

@@ -315,7 +315,7 @@ bool life_activate_new(struct worker *w, struct cell *c, struct type *t)
 {
 	struct sched_storage *from = t->storage;
 
-	if (c->flags || t->pub.on_activate || t->pub.topic_count || t->durable || load_relaxed(&w->fixed.sched->vitals_used) ||
+	if (c->flags || !t->comes_easily || load_relaxed(&w->fixed.sched->vitals_used) ||
 	    from->may_have(from->arg, body_hash(c)))
 		return false;
 	count_one(&w->mine.port.types[t->index].activations, 1);

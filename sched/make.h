@@ -25,7 +25,8 @@ static ALWAYS_INLINE struct body *make_room(struct port *p, size_t bytes)
 
 	if (__builtin_expect(k >= BODY_CLASSES, 0))
 		return mem_aligned(CACHE_LINE, bytes);
-	if (__builtin_expect(load_acquire(&s->bodies_open[k]) != 2, 0) && !make_bodies_open(s, k))
+	/* What is in the cache came from an open one. */
+	if (__builtin_expect(p->bodies[k].count == 0, 0) && load_acquire(&s->bodies_open[k]) != 2 && !make_bodies_open(s, k))
 		return NULL;
 	n = slab_take(&s->bodies[k], &p->bodies[k]);
 	slab_fetch(&s->bodies[k], &p->bodies[k]);
@@ -41,11 +42,12 @@ static ALWAYS_INLINE struct body *make_body(struct port *p, const struct named *
 
 	if (__builtin_expect(!b, 0))
 		return NULL;
-	if (state <= 64)
-		for (uint32_t i = 0; i < state; i += 8)
-			memset(b->data + i, 0, 8);
-	else
+	memset(b->data, 0, 8);                   /* the least there is behind the hash */
+	if (state > 64)
 		memset(b->data, 0, state);
+	else
+		for (uint32_t i = 8; i < state; i += 8)
+			memset(b->data + i, 0, 8);
 	store_relaxed(&b->hash, who->hash);
 	id = b->data + state;
 	*id++ = n;

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { MADE, CLAIMED, SETTLED };       /* settled: born idle, or somebody else's */
-enum { FETCH = 8 };                    /* lines of the directory that are asked for together */
+enum { FETCH = 16 };                   /* lines of the directory that are asked for together */
 
 static bool grow(struct newborns *all)
 {
@@ -75,34 +75,65 @@ static __attribute__((noinline)) int make_all_the_same(noh_turn *t, const struct
 	return rc;
 }
 
-/* The cell for the message that will be the next effect: known->cell. */
-static ALWAYS_INLINE int find_or_make(noh_turn *t, const struct named *who, struct namesake *known)
+/* The cell was made for the message that will be the next effect. */
+static ALWAYS_INLINE void note(noh_turn *t, uint64_t hash, uint32_t cell, struct namesake *known)
 {
 	struct worker *w = t->worker;
-	uint64_t       turn = load_relaxed(&w->shown.counts.turns);
-	uint32_t       n = t->so_far.births, cell = 0;
-	int            rc;
+	uint32_t       n = t->so_far.births;
 
-	directory_fetch_table(&t->sched->directory, who->hash);
-	if (n % FETCH == 0 && n)
-		fetch_entries(w, n - FETCH, n);
-	if (__builtin_expect(known->hash == who->hash && known->turn == turn, 0) &&
-	    birth_is(cell_at(t->sched, known->cell), who))
-		return tell_again(t, who, known);
-	if (__builtin_expect(n == w->mine.newborns.room, 0) && !grow(&w->mine.newborns))
-		return tell_no_memory(t, 0);
-	rc = make_cell(&w->mine.port, who, true, &cell);
-	if (__builtin_expect(rc != NOH_OK, 0) && (rc = make_all_the_same(t, who, &cell)) != NOH_OK)
-		return rc;
-	*known = (struct namesake){ .turn = turn, .hash = who->hash, .cell = cell, .count = 1 };
-	w->mine.newborns.list[n] = (struct newborn){ .hash = who->hash, .effect = t->fx->count, .cell = cell };
+	*known = (struct namesake){ .turn = load_relaxed(&w->shown.counts.turns), .hash = hash, .cell = cell, .count = 1 };
+	w->mine.newborns.list[n] = (struct newborn){ .hash = hash, .effect = t->fx->count, .cell = cell };
 	t->so_far.births = n + 1;
 	t->so_far.flags |= TURN_BIRTHS;
+}
+
+/* The table's line; and those of the entries since. */
+static ALWAYS_INLINE void fetch(noh_turn *t, uint64_t hash)
+{
+	uint32_t n = t->so_far.births;
+
+	directory_fetch_table(&t->sched->directory, hash);
+	if (n % FETCH == 0 && n)
+		fetch_entries(t->worker, n - FETCH, n);
+}
+
+static ALWAYS_INLINE bool knows(noh_turn *t, const struct namesake *known, const struct named *who)
+{
+	return __builtin_expect(known->hash == who->hash && known->turn == load_relaxed(&t->worker->shown.counts.turns), 0) &&
+	       birth_is(cell_at(t->sched, known->cell), who);
+}
+
+/* The cell for the message that will be the next effect: known->cell. */
+static int find_or_make(noh_turn *t, const struct named *who, struct namesake *known)
+{
+	struct worker *w = t->worker;
+	uint32_t       cell = 0;
+	int            rc;
+
+	fetch(t, who->hash);
+	if (knows(t, known, who))
+		return tell_again(t, who, known);
+	if (t->so_far.births == w->mine.newborns.room && !grow(&w->mine.newborns))
+		return tell_no_memory(t, 0);
+	rc = make_cell(&w->mine.port, who, true, &cell);
+	if (rc != NOH_OK && (rc = make_all_the_same(t, who, &cell)) != NOH_OK)
+		return rc;
+	note(t, who->hash, cell, known);
 	return NOH_OK;
 }
 
+static ALWAYS_INLINE void address_effect(noh_turn *t, struct effect *e, uint32_t cell, uint32_t kind)
+{
+	e->cell = cell;
+	e->gen = load_relaxed(&cell_at(t->sched, cell)->mailbox.gen);
+	e->msg.kind = kind;
+	e->msg.reply = 0;
+	t->fx->count++;
+	t->so_far.newborn_effects++;
+}
+
 /* To an address that is probably new. */
-static ALWAYS_INLINE int tell_new(noh_turn *t, const struct named *who, uint32_t kind, const void *body, size_t len)
+static int tell_new(noh_turn *t, const struct named *who, uint32_t kind, const void *body, size_t len)
 {
 	struct namesake *known = &t->worker->mine.namesakes[who->hash % NAMESAKES];
 	struct effect   *e;
@@ -110,22 +141,17 @@ static ALWAYS_INLINE int tell_new(noh_turn *t, const struct named *who, uint32_t
 
 	if (who->type->pub.kinds && (rc = type_check_kind(who->type, kind)) != NOH_OK)
 		return rc;
-	if (__builtin_expect(len > t->sched->max_message, 0))
+	if (len > t->sched->max_message)
 		return tell_too_big(t->sched, len);
 	e = effect_new(t);
-	if (__builtin_expect(!e || !set_body(&e->msg, body, len), 0))
+	if (!e || !set_body(&e->msg, body, len))
 		return tell_no_memory(t, len);
 	rc = find_or_make(t, who, known);
-	if (__builtin_expect(rc != NOH_OK, 0)) {
+	if (rc != NOH_OK) {
 		msg_free_body(&e->msg);
 		return rc;
 	}
-	e->cell = known->cell;
-	e->gen = load_relaxed(&cell_at(t->sched, known->cell)->mailbox.gen);
-	e->msg.kind = kind;
-	e->msg.reply = 0;
-	t->fx->count++;
-	t->so_far.newborn_effects++;
+	address_effect(t, e, known->cell, kind);
 	return NOH_OK;
 }
 
@@ -136,27 +162,69 @@ static inline bool expected_new(const struct worker *w, const struct type *t)
 	return w->mine.expects_new && t->pub.full_mode != NOH_DROP_NEWEST;
 }
 
-int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
+static __attribute__((noinline)) int tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
 {
 	struct named who;
 	int rc;
 
-	if (__builtin_expect(t->so_far.flags & TURN_READONLY, 0))
+	if (t->so_far.flags & TURN_READONLY)
 		return turn_read_only(t);
 	rc = birth_name(&t->worker->mine.port, address, address_len(address), &who);
-	if (__builtin_expect(rc != NOH_OK, 0))
+	if (rc != NOH_OK)
 		return rc;
 	/* It ends later than this turn; or a cell is looked at before it is written to. */
-	if (__builtin_expect((t->so_far.flags & TURN_STEP) || (load_relaxed(&who.type->limits) & LIMIT_REFUSE), 0))
+	if ((t->so_far.flags & TURN_STEP) || (load_relaxed(&who.type->limits) & LIMIT_REFUSE))
 		return tell_resolved(t, address, kind, body, len);
 	if (!expected_new(t->worker, who.type)) {
 		rc = tell_known(t, &who, address, kind, body, len);
 		if (rc != NOH_EGONE)
 			return rc;
 	}
-	if (__builtin_expect(t->fx->count != t->so_far.newborn_effects, 0) && tell_wrote_to(t, who.hash))
+	if (t->fx->count != t->so_far.newborn_effects && tell_wrote_to(t, who.hash))
 		return tell_resolved(t, address, kind, body, len);
 	return tell_new(t, &who, kind, body, len);
+}
+
+/* One more of a turn that writes to new addresses, and to nobody else: a short message, of whose type a send is not looked
+ * at, and there is room to note it down. */
+static ALWAYS_INLINE bool one_more(noh_turn *t, const struct type *ty, size_t len)
+{
+	struct worker *w = t->worker;
+
+	return w->mine.expects_new && len <= MSG_INLINE &&
+	       t->fx->count == t->so_far.newborn_effects && t->fx->count < t->fx->room &&
+	       t->so_far.births < w->mine.newborns.room &&
+	       load_relaxed(&((struct type *)(uintptr_t)ty)->short_capacity) && ty->pub.full_mode != NOH_DROP_NEWEST;
+}
+
+int noh_tell_to(noh_turn *t, const char *address, uint32_t kind, const void *body, size_t len)
+{
+	struct namesake *known;
+	struct effect   *e;
+	struct named     who;
+	uint32_t         cell = 0;
+
+	if (__builtin_expect(t->so_far.flags & (TURN_READONLY | TURN_STEP), 0))      /* a read outside has no worker */
+		return tell_to(t, address, kind, body, len);
+	struct port *p = &t->worker->mine.port;
+	struct type *ty = p->last_type;
+	size_t       address_size = address_len(address);
+
+	if (__builtin_expect(!birth_of_type(ty, address, address_size) || !one_more(t, ty, len), 0))
+		return tell_to(t, address, kind, body, len);
+	birth_name_as(t->sched, ty, address, address_size, &who);
+	known = &t->worker->mine.namesakes[who.hash % NAMESAKES];
+	if (knows(t, known, &who))
+		return tell_to(t, address, kind, body, len);
+	fetch(t, who.hash);
+	if (__builtin_expect(make_cell(p, &who, true, &cell) != NOH_OK, 0))
+		return tell_to(t, address, kind, body, len);
+	note(t, who.hash, cell, known);
+	e = &t->fx->list[t->fx->count];
+	e->msg.len = (uint32_t)len;
+	copy_small(e->msg.body.bytes, body, len);
+	address_effect(t, e, cell, kind);
+	return NOH_OK;
 }
 
 /* Somebody was there: all that was meant for the cell made here is for him. */
@@ -309,18 +377,20 @@ static void publish_late(struct worker *w, struct newborn *next, uint32_t from)
 void newborn_publish(struct worker *w)
 {
 	struct noh_turn *t = &w->mine.turn;
-	struct newborn  *n = w->mine.newborns.list, *end = n + t->so_far.births;
-	uint32_t         count = t->fx->count;
+	struct newborn  *n = w->mine.newborns.list, *end = n + t->so_far.births, *rest;
+	struct effect   *list = t->fx->list;
+	uint32_t         count = t->fx->count, i = 0;
 
-	/* First those that have a place in hand: the others may fill it. */
-	for (; n < end; n++)
-		if (n->is == CLAIMED)
-			hands_put(&w->hands, &t->fx->list[n->effect]);
-	n = w->mine.newborns.list;
-	for (uint32_t i = 0, went; i < count; i += went) {
+	/* First those that have a place in hand: the others may fill it. Most turns write to them first, and to others then. */
+	for (; n < end && n->is == CLAIMED && n->effect == i; n++, i++)
+		hands_put(&w->hands, &list[i]);
+	for (rest = n; rest < end; rest++)
+		if (rest->is == CLAIMED)
+			hands_put(&w->hands, &list[rest->effect]);
+	for (uint32_t went; i < count; i += went) {
 		uint32_t until = n < end ? n->effect : count;
 
-		went = i == until && n->is == CLAIMED ? 1 : turn_publish_run(w, &t->fx->list[i], i == until ? 1 : until - i);
+		went = i == until && n->is == CLAIMED ? 1 : turn_publish_run(w, &list[i], i == until ? 1 : until - i);
 		if (__builtin_expect(went == 0, 0)) {
 			publish_late(w, n, i);
 			break;

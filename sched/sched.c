@@ -246,14 +246,6 @@ void sched_keep_since(struct sched *s)
 	s->since_ds = mem_reserve(s->max_actors * sizeof *s->since_ds);
 }
 
-void sched_note_since(struct worker *w, struct cell *c)
-{
-	struct sched *s = w->fixed.sched;
-
-	if (s->since_ds)
-		store_relaxed(&s->since_ds[cell_number(s, c)], w->mine.now_ds);
-}
-
 uint64_t sched_since_ms(struct sched *s, struct cell *c)
 {
 	return s->since_ds ? s->wall_offset_ms + load_relaxed(&s->since_ds[cell_number(s, c)]) * UINT64_C(100) : 0;
@@ -285,9 +277,12 @@ static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_
 
 static void name_words(struct type *t)
 {
-	size_t n = t->name_len < 8 ? t->name_len : 8;
+	char   text[TYPE_NAME_MAX + 2];
+	size_t n = t->name_len < 8 ? t->name_len + 1 : 8;
 
-	memcpy(&t->name_head, t->name, n);
+	memcpy(text, t->name, t->name_len);
+	text[t->name_len] = ':';
+	memcpy(&t->name_head, text, n);
 	memset(&t->name_mask, 0xff, n);
 }
 

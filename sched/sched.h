@@ -355,7 +355,6 @@ struct sched {
 int  sched_open(struct sched *s);              /* after the fields above were set */
 void sched_count_messages(struct sched *s);                              /* by actor: before there are any          */
 void sched_keep_since(struct sched *s);     /* before it starts: when actors are activated */
-void sched_note_since(struct worker *w, struct cell *c);                 /* now            */
 uint64_t sched_since_ms(struct sched *s, struct cell *c);                /* wall clock; 0: nobody keeps it */
 uint64_t sched_handled(struct sched *s, struct cell *c);                 /* messages, since it was activated; inside an epoch section */
 int  sched_start(struct sched *s);             /* types are known: make the workers */
@@ -461,6 +460,14 @@ static inline struct cell *cell_at(struct sched *s, uint32_t number)
 static inline uint32_t cell_number(struct sched *s, const struct cell *c)
 {
 	return (uint32_t)(c - (const struct cell *)(void *)s->cells.fixed.base);
+}
+/* When it was activated, if that is kept: now. */
+static inline void sched_note_since(struct worker *w, struct cell *c)
+{
+	struct sched *s = w->fixed.sched;
+
+	if (__builtin_expect(s->since_ds != NULL, 0))
+		store_relaxed(&s->since_ds[cell_number(s, c)], w->mine.now_ds);
 }
 static inline void life_note_idle(struct sched *s, struct cell *c, const struct type *t,
 				  uint64_t now_ds)

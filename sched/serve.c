@@ -146,9 +146,26 @@ static ALWAYS_INLINE struct cell *serve_message(struct worker *w, struct cell *c
 	return serve_finish(w, c, ty, &m, owned, slot, rc, budget, in_hand);
 }
 
-/* Message in hand, hand-off after hand-off: as long as nothing unusual happens, this is all there is
- * to a message between actors of one worker. A turn that is to be measured is unusual. Returns the actor to go
- * on with the general way, with *in_hand or without. */
+#define HAND_ON_LEAST 8                /* what a chain may need: one whose slice ends within it leaves an actor in the queue */
+
+/* A chain has ended: the next in hand, if enough is left of the slice and its turn has come anyway (run_some in worker.c).
+ * NULL: ask there. */
+static ALWAYS_INLINE struct effect *next_in_hand(struct worker *w, uint32_t left)
+{
+	struct sched *s = w->fixed.sched;
+	struct effect *e;
+
+	if (left < HAND_ON_LEAST || sched_is_durable(s) || (w->mine.in_a_row >= HANDS / 4 && runq_length(&w->runq)))
+		return NULL;
+	e = s->worker_count == 1 ? hands_take_alone(&w->hands) : hands_take(&w->hands);
+	if (e)
+		w->mine.in_a_row++;
+	return e;
+}
+
+/* Message in hand, hand-off after hand-off, and one in hand after the other: as long as nothing unusual happens, this is
+ * all there is to a message between actors of one worker. A turn that is to be measured is unusual. Returns the actor to
+ * go on with the general way, with *in_hand or without. */
 static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect **in_hand,
 				uint32_t *budget)
 {
@@ -190,16 +207,20 @@ static struct cell *serve_chain(struct worker *w, struct cell *c, struct effect 
 		store_relaxed(&c->last_active, w->mine.now_ds);
 		uint64_t idle = word ^ (uint64_t)(MB_IDLE ^ MB_BUSY) << MB_STATE_SHIFT;
 
-		if (!e) {                        /* nobody to go on with: the chain ends here */
-			*in_hand = NULL;
-			*budget = left;
-			return !(t->so_far.flags & TURN_LATE) && cas_acq_rel(&c->mailbox.word, &word, idle) ? NULL : c;
-		}
-		if (!cas_acq_rel(&c->mailbox.word, &word, idle))
+		if (__builtin_expect(!e, 0)) {   /* nobody to go on with: the chain ends here */
+			bool idles = !(t->so_far.flags & TURN_LATE) && cas_acq_rel(&c->mailbox.word, &word, idle);
+
+			if (!idles || !(e = next_in_hand(w, left - end))) {
+				*in_hand = NULL;
+				*budget = left;
+				return idles ? NULL : c;
+			}
+		} else if (!cas_acq_rel(&c->mailbox.word, &word, idle)) {
 			sched_enqueue(&w->mine.port, c);
+		}
 		c = cell_at(w->fixed.sched, e->cell);
-		*in_hand = e;
 	}
+	*in_hand = e;
 	*budget = left;
 	return c;
 }

@@ -40,7 +40,7 @@ struct type {
 	atomic_u32 short_capacity;     /* capacity; 0 if every send must be looked at: declared
 					  kinds, a message limit under MSG_INLINE, or a rate       */
 	uint32_t short_itself;         /* the same without a rate                                  */
-	uint64_t name_head, name_mask; /* the name's first 8 bytes, and which of them count        */
+	uint64_t name_head, name_mask; /* the first 8 bytes of "name:", and which of them count    */
 	bool     shared;               /* drop_oldest: senders take, too                           */
 	bool     sheds;                /* drop_oldest and durable: the runner drops, and only what
 					  was not recorded                                         */
@@ -54,6 +54,7 @@ struct type {
 	atomic_u8 limits;              /* LIMIT_...                                                */
 	bool     noted;                /* the box has a data directory: what runs is noted down; or its turns have a deadline */
 	bool     durable;              /* its turns are recorded                                   */
+	bool     comes_easily;         /* a new one has nothing to do first: no hook, no topics, no record */
 	bool     tells;                /* that its actors come and go is an event, unless none is  */
 	int32_t  personal;             /* kind of what comes by the personal channel; -1: none     */
 	int      refused;              /* NOH_EVERSION: what is stored has no way to here; else 0  */
