@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ADD, FAIL, SPAWN_ALL, GO };
 enum { RUN = 64, DRIVERS = 2, TENTHS = 10, BASE_MS = 100, STRETCH = 2, STRIDE = 48271 };
@@ -49,7 +50,7 @@ static int child_message(noh_turn *turn, const noh_msg *msg)
 		me->sum += *(const int64_t *)msg->body;
 		return NOH_OK;
 	}
-	id = bench_id(turn);
+	memcpy(&id, msg->body, sizeof id);
 	if (!atomic_exchange(&yard.failed[id], 1)) {
 		atomic_store(&yard.failed_ns[id], cli_now_ns());
 		return NOH_EFAILED;
@@ -109,14 +110,15 @@ static uint64_t next_child(void)
 static void send_some(struct bench_run *r, uint32_t kind, uint64_t until_ns, uint64_t a_second)
 {
 	uint64_t began = cli_now_ns(), sent = 0, now;
-	int64_t one = 1;
 
 	while ((now = cli_now_ns()) < until_ns) {
 		if (sent >= (now - began) * a_second / 1000000000u) {
 			cli_sleep_ns(500000);
 			continue;
 		}
-		bench_send(r, yard.children[next_child()], kind, &one, sizeof one);
+		uint64_t id = next_child(), body = kind == FAIL ? id : 1;
+
+		bench_send(r, yard.children[id], kind, &body, sizeof body);
 		sent++;
 	}
 	yard.sent += sent;
@@ -141,7 +143,7 @@ static double fail_at_once(struct bench_run *r, uint64_t many)
 	double cpu = cli_cpu_seconds();
 
 	for (uint64_t id = 0; id < many; id++)
-		bench_send(r, yard.children[id], FAIL, NULL, 0);
+		bench_send(r, yard.children[id], FAIL, &id, sizeof id);
 	yard.sent = yard.failures = many;
 	wait_for_restarts(r);
 	return (cli_cpu_seconds() - cpu) / (double)many;

@@ -19,7 +19,7 @@ static size_t reason_len(const noh_event *e)
 	return n <= NOH_EVENT_REASON ? n : utf8_cut(e->reason, NOH_EVENT_REASON);
 }
 
-static struct part_event head_of(const noh_event *e)
+struct part_event event_head(const noh_event *e)
 {
 	return (struct part_event){
 		.at_ms = e->at_ms, .revision = e->revision, .actor_len = (uint16_t)strlen(text(e->actor)),
@@ -28,16 +28,9 @@ static struct part_event head_of(const noh_event *e)
 		.flags = e->by_box ? EVENT_BY_BOX : 0, .len = (uint32_t)e->len };
 }
 
-static size_t whole_size(const struct part_event *h)
+size_t event_size(const struct part_event *h)
 {
 	return sizeof *h + h->actor_len + h->kind_len + h->from_len + h->to_len + h->reason_len + 5u + h->len;
-}
-
-size_t event_size(const noh_event *e)
-{
-	struct part_event h = head_of(e);
-
-	return whole_size(&h);
 }
 
 static uint8_t *put_text(uint8_t *at, const char *t, size_t len)
@@ -48,16 +41,14 @@ static uint8_t *put_text(uint8_t *at, const char *t, size_t len)
 	return at + len + 1;
 }
 
-void event_write(const noh_event *e, uint8_t *out)
+void event_write(const noh_event *e, const struct part_event *h, uint8_t *out)
 {
-	struct part_event h = head_of(e);
-
-	memcpy(out, &h, sizeof h);
-	out = put_text(out + sizeof h, e->actor, h.actor_len);
-	out = put_text(out, e->kind, h.kind_len);
-	out = put_text(out, e->from, h.from_len);
-	out = put_text(out, e->to, h.to_len);
-	out = put_text(out, e->reason, h.reason_len);
+	memcpy(out, h, sizeof *h);
+	out = put_text(out + sizeof *h, e->actor, h->actor_len);
+	out = put_text(out, e->kind, h->kind_len);
+	out = put_text(out, e->from, h->from_len);
+	out = put_text(out, e->to, h->to_len);
+	out = put_text(out, e->reason, h->reason_len);
 	if (e->len)
 		memcpy(out, e->data, e->len);
 }
@@ -83,7 +74,7 @@ bool event_open(const void *bytes, size_t len, noh_event *out)
 	memcpy(&h, at, sizeof h);
 	if (h.actor_len > EVENT_ACTOR_MAX || h.kind_len == 0 || h.kind_len > NOH_EVENT_KIND ||
 	    h.from_len > NOH_EVENT_KIND || h.to_len > NOH_EVENT_KIND || h.reason_len > NOH_EVENT_REASON ||
-	    h.len > NOH_EVENT_DATA || whole_size(&h) != len)
+	    h.len > NOH_EVENT_DATA || event_size(&h) != len)
 		return false;
 	at += sizeof h;
 	e.at_ms = h.at_ms;

@@ -14,10 +14,11 @@
 #define EVENT_ACTOR_MAX 255
 #define EVENT_MAX (sizeof(struct part_event) + EVENT_ACTOR_MAX + 3 * NOH_EVENT_KIND + NOH_EVENT_REASON + 5 + NOH_EVENT_DATA)
 
-/* How many bytes it takes, and those. A text that is NULL is empty; a reason that is too long is cut, the rest was
- * checked. seq is not among them: it is the event's place in the log. */
-size_t event_size(const noh_event *e);
-void   event_write(const noh_event *e, uint8_t *out);
+/* How long its texts are, how many bytes it takes, and those. A text that is NULL is empty; a reason that is too long is cut,
+ * the rest was checked. seq is not among them: it is the event's place in the log. */
+struct part_event event_head(const noh_event *e);
+size_t event_size(const struct part_event *head);
+void   event_write(const noh_event *e, const struct part_event *head, uint8_t *out);
 
 /* Pointers into the bytes; all but seq. out NULL: only check. False: this is no event. */
 bool   event_open(const void *bytes, size_t len, noh_event *out);

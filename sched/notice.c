@@ -36,12 +36,13 @@ static size_t node_bytes(size_t len)
 
 static struct event_node *node_make(const noh_event *e)
 {
-	size_t len = event_size(e);
+	struct part_event head = event_head(e);
+	size_t len = event_size(&head);
 	struct event_node *n = mem_alloc(node_bytes(len));
 
 	if (n) {
 		*n = (struct event_node){ .len = (uint32_t)len };
-		event_write(e, n->event);
+		event_write(e, &head, n->event);
 	}
 	return n;
 }
@@ -223,7 +224,8 @@ void notice_of(struct sched *s, const char *actor, enum notice_kind kind, const 
 
 	if (load_relaxed(&s->events.detail) == NOH_EVENTS_NONE)
 		return;
-	n = load_relaxed(&s->events.bytes) < WAITING_MOST && !event_problem(&e) ? node_make(&e) : NULL;
+	must(e.len <= NOH_EVENT_DATA);           /* kinds are our own words, and states were cut */
+	n = load_relaxed(&s->events.bytes) < WAITING_MOST ? node_make(&e) : NULL;
 	if (!n) {
 		add_relaxed(&s->events.lost, 1);
 		return;

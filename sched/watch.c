@@ -201,6 +201,10 @@ static void tell_all(struct worker *w, const struct watched *who, int status, bo
 
 	if (!v)
 		return;
+	if (!v->watchers) {
+		vitals_unlock(s, v);
+		return;
+	}
 	g = gone_of(v, status, stopped);
 	for (struct watcher *o = v->watchers; o; o = o->next) {
 		struct watcher *k = mem_alloc(sizeof *k + o->len + 1);

@@ -20,9 +20,10 @@ static size_t make(uint8_t *room, const char *kind, uint64_t revision, uint64_t 
 {
 	static const uint8_t zeros[NOH_EVENT_DATA];
 	noh_event e = { .kind = kind, .actor = "a:1", .revision = revision, .at_ms = at_ms, .data = zeros, .len = len };
+	struct part_event head = event_head(&e);
 
-	event_write(&e, room);
-	return event_size(&e);
+	event_write(&e, &head, room);
+	return event_size(&head);
 }
 
 static void append(uint64_t revision, uint64_t at_ms, size_t len)
@@ -239,9 +240,10 @@ static void bytes_that_are_no_event_are_refused(void)
 {
 	uint8_t good[256], bad[256];
 	noh_event e = { .actor = "a:1", .kind = "kind", .from = "x", .to = "y", .reason = "why", .data = "data", .len = 4 }, out;
-	size_t n = event_size(&e);
+	struct part_event head = event_head(&e);
+	size_t n = event_size(&head);
 
-	event_write(&e, good);
+	event_write(&e, &head, good);
 	EXPECT(event_open(good, n, &out) && strcmp(out.kind, "kind") == 0 && strcmp(out.reason, "why") == 0 &&
 	       out.len == 4 && memcmp(out.data, "data", 4) == 0);
 	for (size_t cut = 0; cut < n; cut++)
@@ -263,8 +265,10 @@ static void a_long_reason_is_cut_between_characters(void)
 
 	for (int i = 0; i < 500; i++)
 		strcat(reason, "ä");
-	event_write(&e, bytes);
-	EXPECT(event_open(bytes, event_size(&e), &out));
+	struct part_event head = event_head(&e);
+
+	event_write(&e, &head, bytes);
+	EXPECT(event_open(bytes, event_size(&head), &out));
 	EXPECT_EQ(strlen(out.reason), 510);
 }
 

@@ -18,11 +18,12 @@ static void tell(unsigned many, size_t data)
 {
 	static uint8_t event[EVENT_MAX], zeros[4096];
 	noh_event e = { .kind = "k", .actor = "a:1", .at_ms = 1000, .data = zeros, .len = data };
+	struct part_event head = event_head(&e);
 
 	begin_flags("a:1", ++seq, RECORD_EVENTS);
-	event_write(&e, event);
+	event_write(&e, &head, event);
 	for (unsigned i = 0; i < many; i++)
-		memcpy(part_put(&kit.at, PART_EVENT, NULL, 0, event_size(&e)), event, event_size(&e));
+		memcpy(part_put(&kit.at, PART_EVENT, NULL, 0, event_size(&head)), event, event_size(&head));
 }
 
 static void tell_and_fold(unsigned many, unsigned times)
