@@ -2,11 +2,12 @@
  *
  * Drivers add to random children as fast as they can. A thread outside sends one more message to one child in a hundred every
  * second: in calm stretches another addition, in stormy ones a message at which the child fails: its turn is undone, it
- * backs off and is restarted, and its message comes again. Calm and stormy stretches of half a second alternate, n tenths of a
- * second of each in all. A stretch is timed when it has run for one back-off: from then on as many come back as fail. What
- * stormy ones leave behind is over before the next one begins.
+ * backs off and is restarted, and its message comes again. A calm and a stormy stretch of a fifth of a second are a pair, n tenths
+ * of a second of each kind in all; in every other pair the storm comes first. A stretch is timed when it has run for one
+ * back-off: from then on as many come back as fail. What stormy ones leave behind is over before the next one begins.
  *
- * What is reported: how much less the children handled in stormy stretches, and how much more CPU time a message took; the CPU
+ * What is reported: how much less the children handled in the stormy stretch of a pair, and how much more CPU time a message took,
+ * both of the middle pair: the machine's own ups and downs, which are longer than a pair, are in neither; the CPU
  * time of one failure with its restart (many children fail at once, nothing else runs; this alone is the benchmark restart); and
  * how restarts spread over the back-off, in tenths of its 100 ms.
  *
@@ -17,14 +18,17 @@
 #include "tools/cli.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { ADD, FAIL, SPAWN_ALL, GO };
-enum { RUN = 64, DRIVERS = 2, TENTHS = 10, BASE_MS = 100, STRETCH = 5, STRIDE = 48271 };
+enum { RUN = 64, DRIVERS = 2, TENTHS = 10, BASE_MS = 100, STRETCH = 2, STRIDE = 48271 };
 
 struct child { int64_t sum; };
 struct boss { uint64_t at; };
 struct driver { uint64_t rng, sent; };
 struct sum { uint64_t messages, ns; double cpu; };
+struct pairs { double *rate, *cpu; uint64_t count; };    /* stormy by calm */
 
 static struct {
 	noh_actor       *children;
@@ -46,7 +50,7 @@ static int child_message(noh_turn *turn, const noh_msg *msg)
 		me->sum += *(const int64_t *)msg->body;
 		return NOH_OK;
 	}
-	id = bench_id(turn);
+	memcpy(&id, msg->body, sizeof id);
 	if (!atomic_exchange(&yard.failed[id], 1)) {
 		atomic_store(&yard.failed_ns[id], cli_now_ns());
 		return NOH_EFAILED;
@@ -106,14 +110,15 @@ static uint64_t next_child(void)
 static void send_some(struct bench_run *r, uint32_t kind, uint64_t until_ns, uint64_t a_second)
 {
 	uint64_t began = cli_now_ns(), sent = 0, now;
-	int64_t one = 1;
 
 	while ((now = cli_now_ns()) < until_ns) {
 		if (sent >= (now - began) * a_second / 1000000000u) {
 			cli_sleep_ns(500000);
 			continue;
 		}
-		bench_send(r, yard.children[next_child()], kind, &one, sizeof one);
+		uint64_t id = next_child(), body = kind == FAIL ? id : 1;
+
+		bench_send(r, yard.children[id], kind, &body, sizeof body);
 		sent++;
 	}
 	yard.sent += sent;
@@ -138,7 +143,7 @@ static double fail_at_once(struct bench_run *r, uint64_t many)
 	double cpu = cli_cpu_seconds();
 
 	for (uint64_t id = 0; id < many; id++)
-		bench_send(r, yard.children[id], FAIL, NULL, 0);
+		bench_send(r, yard.children[id], FAIL, &id, sizeof id);
 	yard.sent = yard.failures = many;
 	wait_for_restarts(r);
 	return (cli_cpu_seconds() - cpu) / (double)many;
@@ -152,10 +157,20 @@ static uint64_t handled(struct bench_run *r)
 	return s.handled;
 }
 
-/* What the children did in so many tenths of a second, while one in a hundred got a message of this kind every second. */
-static void stretch(struct bench_run *r, uint64_t tenths, uint32_t kind, struct sum *sum)
+/* A message in the hands of a worker without a core is counted nowhere: wait for what was sent. */
+static void wait_for_all(struct bench_run *r)
 {
-	struct sum before;
+	uint64_t until = cli_now_ns() + 10ull * 1000000000u;
+
+	while (handled(r) < yard.sent && cli_now_ns() < until)
+		cli_sleep_ns(200000);
+	bench_same(r, "messages handled", (int64_t)handled(r), (int64_t)yard.sent);
+}
+
+/* What the children did in so many tenths of a second, while one in a hundred got a message of this kind every second. */
+static struct sum stretch(struct bench_run *r, uint64_t tenths, uint32_t kind)
+{
+	struct sum before, did;
 
 	atomic_store(&yard.over, false);
 	for (unsigned i = 0; i < DRIVERS; i++)
@@ -163,13 +178,34 @@ static void stretch(struct bench_run *r, uint64_t tenths, uint32_t kind, struct 
 	send_some(r, kind, cli_now_ns() + BASE_MS * 1000000u, yard.n / 100);
 	before = (struct sum){ handled(r), cli_now_ns(), cli_cpu_seconds() };
 	send_some(r, kind, before.ns + tenths * 100000000u, yard.n / 100);
-	sum->messages += handled(r) - before.messages;
-	sum->ns += cli_now_ns() - before.ns;
-	sum->cpu += cli_cpu_seconds() - before.cpu;
+	did = (struct sum){ handled(r) - before.messages, cli_now_ns() - before.ns, cli_cpu_seconds() - before.cpu };
 	atomic_store(&yard.over, true);
 	yard.sent += (uint64_t)bench_wait(r, DRIVERS).sums[0];
 	wait_for_restarts(r);
-	bench_same(r, "messages handled", (int64_t)handled(r), (int64_t)yard.sent);
+	wait_for_all(r);
+	return did;
+}
+
+static void add(struct sum *to, const struct sum *did)
+{
+	to->messages += did->messages;
+	to->ns += did->ns;
+	to->cpu += did->cpu;
+}
+
+/* What drifts is for the one in half of the pairs, and for the other in the rest. */
+static void pair(struct bench_run *r, uint64_t tenths, struct pairs *p, struct sum *all)
+{
+	bool storm_first = p->count % 2;
+	struct sum first = stretch(r, tenths, storm_first ? FAIL : ADD), second = stretch(r, tenths, storm_first ? ADD : FAIL);
+	const struct sum *calm = storm_first ? &second : &first, *storm = storm_first ? &first : &second;
+
+	add(all, calm);
+	add(all, storm);
+	if (!calm->messages || !storm->messages) /* the box had no core */
+		return;
+	p->rate[p->count] = (double)storm->messages / (double)storm->ns / ((double)calm->messages / (double)calm->ns);
+	p->cpu[p->count++] = storm->cpu / (double)storm->messages / (calm->cpu / (double)calm->messages);
 }
 
 /* How long after it failed a child was back, in tenths of the longest it may take; the last: later. */
@@ -183,14 +219,26 @@ static void note_tenths(struct bench_run *r, int at)
 		at += snprintf(r->out.note + at, sizeof r->out.note - (size_t)at, " %.0f", 100.0 * (double)yard.tenths[i] / (double)all);
 }
 
-static void report(struct bench_run *r, const struct sum *calm, const struct sum *storm, double restart)
+static int by_size(const void *a, const void *b)
 {
-	double rate = (double)storm->messages / (double)storm->ns / ((double)calm->messages / (double)calm->ns);
-	double cpu = storm->cpu / (double)storm->messages / (calm->cpu / (double)calm->messages);
+	const double *x = a, *y = b;
 
+	return (*x > *y) - (*x < *y);
+}
+
+static double middle(double *list, uint64_t count)
+{
+	qsort(list, count, sizeof *list, by_size);
+	return (list[(count - 1) / 2] + list[count / 2]) / 2;
+}
+
+static void report(struct bench_run *r, struct pairs *p, double restart)
+{
+	if (!p->count)
+		bench_fail(r, "no two stretches in which anything was handled");
 	note_tenths(r, snprintf(r->out.note, sizeof r->out.note,
-				"%.1f %% lost (CPU %+.1f %%), restart %.1f us, back-off by tenths %%:", 100.0 - 100.0 * rate,
-				100.0 * cpu - 100.0, restart * 1e6));
+				"%.1f %% lost (CPU %+.1f %%), restart %.1f us, back-off by tenths %%:",
+				100.0 - 100.0 * middle(p->rate, p->count), 100.0 * middle(p->cpu, p->count) - 100.0, restart * 1e6));
 }
 
 /* A supervisor and its children, all of them there. */
@@ -219,21 +267,24 @@ static void raise_family(struct bench_run *r)
 
 void bench_supervise(struct bench_run *r)
 {
-	struct sum warm = { .ns = 0 }, calm = warm, storm = warm;
+	uint64_t most = (r->n + STRETCH - 1) / STRETCH;
+	struct pairs pairs = { .count = 0 };
+	struct sum all = { .ns = 0 };
 	double restart;
 
 	raise_family(r);
+	pairs.rate = bench_memory(r, most * sizeof *pairs.rate);
+	pairs.cpu = bench_memory(r, most * sizeof *pairs.cpu);
 	restart = fail_at_once(r, yard.n / 10);
-	stretch(r, STRETCH, ADD, &warm);         /* everybody is warm */
+	(void)stretch(r, STRETCH, ADD);          /* everybody is warm */
 	bench_begin(r);
 	for (uint64_t left = r->n, some; left; left -= some) {
 		some = left < STRETCH ? left : STRETCH;
-		stretch(r, some, ADD, &calm);
-		stretch(r, some, FAIL, &storm);
+		pair(r, some, &pairs, &all);
 	}
-	bench_end(r, calm.messages + storm.messages);
-	r->out.seconds = (double)(calm.ns + storm.ns) * 1e-9;    /* what was timed */
-	report(r, &calm, &storm, restart);
+	bench_end(r, all.messages);
+	r->out.seconds = (double)all.ns * 1e-9;  /* what was timed */
+	report(r, &pairs, restart);
 }
 
 void bench_restart(struct bench_run *r)

@@ -56,6 +56,7 @@ struct noh_box {
 	struct errands *errands;         /* NULL: it does not listen                               */
 	struct eventlog events;
 	atomic_u64      events_bytes, events_ms;     /* how many are kept, and how long            */
+	atomic_u64      events_looked;   /* so many bytes there were when the oldest were last looked for */
 	bool            no_uring;
 	pthread_t     *threads;          /* workers, then the watchdog */
 	uint32_t       thread_count;

@@ -35,10 +35,15 @@ static void keep(void *arg, const void *event, size_t len)
 static void show(void *arg)
 {
 	noh_box *box = arg;
-	uint64_t now = clock_wall_ms(&box->sched.clock), age = load_relaxed(&box->events_ms);
+	uint64_t now, age;
 
 	eventlog_show(&box->events, load_relaxed(&box->events.shown.appended));
+	if (eventlog_bytes(&box->events) == load_relaxed(&box->events_looked))
+		return;                          /* no chunk more: what is too old there, who reads does not see */
+	now = clock_wall_ms(&box->sched.clock);
+	age = load_relaxed(&box->events_ms);
 	(void)eventlog_trim(&box->events, load_relaxed(&box->events_bytes), now > age ? now - age : 0);
+	store_relaxed(&box->events_looked, eventlog_bytes(&box->events));
 }
 
 static void more_for_readers(void *arg)
@@ -72,6 +77,7 @@ int noh_set_events(noh_box *box, uint64_t bytes, uint64_t ms, int detail)
 		tell_set(box, &was, &now);
 	store_relaxed(&box->events_bytes, now.bytes);
 	store_relaxed(&box->events_ms, now.ms);
+	store_relaxed(&box->events_looked, 0);
 	store_relaxed(&box->sched.events.detail, now.detail);
 	if (box->disk.db)
 		db_keep_events(box->disk.db, bytes, ms);

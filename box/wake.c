@@ -1,5 +1,9 @@
-/* box/wake.c - after a start: whoever has messages or timers from before is woken, by the keeper, in the background. */
+/* box/wake.c - after a start: whoever has messages or timers from before is woken, and whose turn it was when the process ended, by
+ * the keeper, in the background. */
 #include "box/box.h"
+
+#include "sched/notice.h"
+#include "sched/supervise.h"
 
 #include <string.h>
 
@@ -59,11 +63,44 @@ void box_arm_timers(noh_box *box)
 	d->timers_to_ms = now + TIMERS_AHEAD_MS;
 }
 
+/* A hook that has ended the process so often is not run again because of that: the box would not stay up. */
+static bool ends_us_again(const struct crash_found *f)
+{
+	return f->kind == UINT32_MAX && f->times >= CRASHES_ENOUGH;
+}
+
+/* Its activation is its restart, and says so (supervise_admits). Of the others there is nothing to restart. */
+static bool is_restarted(struct sched *s, const struct crash_found *f)
+{
+	const char *colon = strchr(f->address, ':');
+	struct type *t = colon ? sched_find_type(s, f->address, (size_t)(colon - f->address)) : NULL;
+
+	return f->entry && t && t->durable && t->supervised && t->sup.restart != NOH_TEMPORARY;
+}
+
+static void wake_crashed(noh_box *box)
+{
+	struct crashes *c = &box->disk.crashes;
+
+	for (uint32_t i = 0; i < c->found_count; i++) {
+		struct crash_found *f = &c->found[i];
+
+		if (!is_restarted(&box->sched, f)) {
+			if (!f->entry || !swap_acq_rel(&f->entry->blamed, 1))
+				notice_of(&box->sched, f->address, NOTICE_FAILED,
+					  &(noh_emit_options){ .from = "active", .to = "not active", .reason = SUPERVISE_CRASHED });
+		} else if (!ends_us_again(f)) {
+			(void)wake_receiver(&box->sched, f->address, f->address_len);
+		}
+	}
+}
+
 void box_wake_left_behind(noh_box *box)
 {
 	struct box_disk *d = &box->disk;
 
 	d->woken = true;
+	wake_crashed(box);
 	if (d->tail) {                   /* nobody but the keeper takes it away */
 		tail_wakes(d->tail, wake_from_tail, &box->sched);
 		d->tail = NULL;

@@ -95,6 +95,18 @@ static struct crash *count(struct crashes *c, const struct note *n)
 	return e;
 }
 
+static void keep_found(struct crashes *c, const struct note *n, struct crash *e)
+{
+	struct crash_found *f = &c->found[c->found_count];
+
+	if (c->found_count == CRASHES_MAX)
+		return;
+	*f = (struct crash_found){ .entry = e, .kind = n->kind, .times = e ? load_relaxed(&e->times) : 1,
+				   .address_len = n->address_len };
+	memcpy(f->address, n->address, n->address_len);
+	c->found_count++;
+}
+
 /* Notes of the last run, as far as the file goes: it may have had other workers. */
 static void take_notes(struct crashes *c, int fd, crashes_found_fn *found, void *arg)
 {
@@ -107,6 +119,7 @@ static void take_notes(struct crashes *c, int fd, crashes_found_fn *found, void 
 			continue;
 		n.address[n.address_len] = 0;
 		e = count(c, &n);
+		keep_found(c, &n, e);
 		if (found)
 			found(arg, &n, e ? load_relaxed(&e->times) : 1);
 	}

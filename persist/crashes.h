@@ -12,12 +12,22 @@
 
 #include <stddef.h>
 
+/* Whose turn it was when the last run ended. */
+struct crash_found {
+	struct crash *entry;             /* of the list; NULL: that is full                      */
+	uint32_t      kind, times;       /* kind UINT32_MAX: a hook                              */
+	uint32_t      address_len;
+	char          address[256];
+};
+
 struct crashes {
 	char              path[4096];    /* of the directory                                     */
 	struct note      *notes;         /* one per worker                                       */
 	uint32_t          workers;
 	size_t            bytes;         /* mapped                                               */
 	struct crash_list seen;
+	struct crash_found found[CRASHES_MAX];
+	uint32_t          found_count;
 };
 
 /* Counts what the last run left, tells found() of each (how often so far), writes the list, and starts

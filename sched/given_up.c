@@ -103,7 +103,7 @@ static bool crashed_too_often(struct worker *w, struct cell *c, const struct typ
 	if (!t->supervised || !poison_blames(w->fixed.sched, c) || !(v = vitals_of(w->fixed.sched, c)))
 		return false;
 	v->told = "active";                      /* as it was when the process ended */
-	if (supervise_count(w, c, v, &t->sup, "the process ended while it was handling a message")) {
+	if (supervise_count(w, c, v, &t->sup, SUPERVISE_CRASHED)) {
 		if (supervise_back_off(w, c, v, true, 0))
 			supervise_note(w, c);
 		return true;

@@ -241,7 +241,7 @@ bool supervise_back_off(struct worker *w, struct cell *c, struct vitals *v, bool
 {
 	struct sched *s = w->fixed.sched;
 	const noh_supervision *p = &s->types[v->type]->sup;
-	int then = supervise_policy(w, v, hops);
+	int then = too_often ? supervise_policy(w, v, hops) : NOH_THEN_ESCALATE;
 	char address[ADDRESS_MAX + 1];
 	uint64_t delay;
 

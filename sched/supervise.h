@@ -17,6 +17,7 @@
 #include "sched/turn_record.h"
 
 #define MSG_TRY (1u << 16)                 /* in noh_msg.flags: how often it has failed; up to 255 times */
+#define SUPERVISE_CRASHED "the process ended in the middle of its turn"
 #define TREE_DEPTH_MAX 64                  /* escalation goes no higher: a circle of parents would never end */
 
 /* The turn failed. Undone; NOH_FULL: its message is to be kept in front and run again; else rc: it was answered. */

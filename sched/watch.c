@@ -201,6 +201,10 @@ static void tell_all(struct worker *w, const struct watched *who, int status, bo
 
 	if (!v)
 		return;
+	if (!v->watchers) {
+		vitals_unlock(s, v);
+		return;
+	}
 	g = gone_of(v, status, stopped);
 	for (struct watcher *o = v->watchers; o; o = o->next) {
 		struct watcher *k = mem_alloc(sizeof *k + o->len + 1);
@@ -228,7 +232,14 @@ static void tell_all(struct worker *w, const struct watched *who, int status, bo
 
 void watch_tell(struct worker *w, const struct vitals *v, int status, bool stopped)
 {
-	if (v)
+	bool watched = false;
+
+	if (v) {                                 /* nobody watches, as a rule: then it is not looked up once more */
+		vitals_lock(w->fixed.sched, v);
+		watched = v->watchers != NULL;
+		vitals_unlock(w->fixed.sched, v);
+	}
+	if (watched)
 		tell_all(w, &(struct watched){ v->address, v->address_len, v->hash }, status, stopped);
 }
 

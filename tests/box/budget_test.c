@@ -318,6 +318,61 @@ static void a_herd_that_takes_all_the_room_comes_up_one_by_one(void)
 	noh_close(box);
 }
 
+/* ── who is refused others in an ordinary turn ── */
+
+static atomic_u64 refusals;
+
+static int wants_others(noh_turn *t, const noh_msg *m)
+{
+	char address[300];
+	int rc = NOH_OK;
+
+	if (m->kind != FILL)
+		return on_message(t, m);
+	for (unsigned k = 0; rc == NOH_OK && k < KIDS; k++) {
+		snprintf(address, sizeof address, "a:%s.%u", noh_id(t), k);
+		rc = noh_tell_to(t, address, ADD, NULL, 0);
+	}
+	if (rc == NOH_ENOMEM)
+		add_relaxed(&refusals, 1);
+	return rc;
+}
+
+static int count_failed(void *user, const noh_event *e)
+{
+	*(unsigned *)user += strcmp(e->kind, "failed") == 0;
+	return 0;
+}
+
+/* There is no room but its own, so there will be none. Without supervision that is a failure like any; with it its message is
+ * tried again as often as any, and set aside. Both go on. */
+static void a_turn_that_is_refused_memory_is_not_run_for_ever(void)
+{
+	static const noh_supervision twice = { .base_ms = 1, .cap_ms = 4, .restarts = NOH_NEVER, .retries = 2 };
+
+	for (int supervised = 0; supervised < 2; supervised++) {
+		noh_type asks = boss;
+		noh_options o = for_bosses(250);
+		unsigned told = 0;
+		uint64_t cursor = 0;
+
+		asks.supervision = supervised ? &twice : NULL;
+		asks.on_activate = NULL;
+		asks.on_message = wants_others;
+		store_relaxed(&refusals, 0);
+		box = kit_start(&o, TYPES(&type, &asks));
+		EXPECT_EQ(noh_call(box, "boss:0", FILL, NULL, 0, SOON, NULL, NULL), NOH_ENOMEM);
+		EXPECT_EQ(load_relaxed(&refusals), supervised ? 3 : 1);
+		EXPECT_EQ(get_patiently("boss:0", GET), 0);
+		EXPECT_EQ(stats_of(box, "boss").failed, 1);
+		EXPECT_EQ(stats_of(box, "boss").restarts, supervised ? 3 : 0);
+		EXPECT_EQ(stats_of(box, "boss").set_aside, supervised);
+		EXPECT_EQ(noh_events_read(box, &cursor, &(noh_events_filter){ .actor = "boss:0" }, 100, count_failed, &told), NOH_END);
+		EXPECT_EQ(told, supervised ? 3 : 1);
+		shut(box);
+	}
+}
+
 /* ── what the system says ── */
 
 static uint64_t rss_anon(void)
@@ -381,4 +436,5 @@ TEST_MAIN(
 	TEST(short_memory_makes_the_keeper_fold),
 	TEST(volatile_actors_at_rest_are_beside_the_budget),
 	TEST(nobody_waits_for_room_that_it_takes_itself),
-	TEST(a_herd_that_takes_all_the_room_comes_up_one_by_one))
+	TEST(a_herd_that_takes_all_the_room_comes_up_one_by_one),
+	TEST(a_turn_that_is_refused_memory_is_not_run_for_ever))
