@@ -16,8 +16,8 @@
 
 enum { WRITER_SAMPLES = 8 };             /* before a mean says anything */
 
-struct writer { uint64_t mean_ns; uint32_t count; };
-struct writers { atomic_u64 best; atomic_u32 asked; };
+struct lone_writer { uint64_t mean_ns; uint32_t count; };
+struct lone_writers { atomic_u64 best; atomic_u32 asked; };
 
 static inline uint64_t writer_word(uint32_t index, uint64_t mean_ns)
 {
@@ -25,7 +25,7 @@ static inline uint64_t writer_word(uint32_t index, uint64_t mean_ns)
 }
 
 /* Quicker by a fifth: less is noise, and the hint would wander. */
-static inline void writer_note(struct writers *all, struct writer *mine, uint32_t index, uint64_t took_ns)
+static inline void writer_note(struct lone_writers *all, struct lone_writer *mine, uint32_t index, uint64_t took_ns)
 {
 	uint64_t is = load_relaxed(&all->best);
 
@@ -40,7 +40,7 @@ static inline void writer_note(struct writers *all, struct writer *mine, uint32_
 
 /* Whom to wake, plus 1; 0: nobody knows. Every sixteenth time another one, in turn, so that all the means stay true;
  * in the beginning oftener, so that they soon are. */
-static inline uint32_t writer_ask(struct writers *all, uint32_t workers)
+static inline uint32_t writer_ask(struct lone_writers *all, uint32_t workers)
 {
 	uint64_t best = load_relaxed(&all->best) & 0xffff;
 	uint32_t n, every;

@@ -4,13 +4,13 @@
 
 enum { SLOW_NS = 150000, QUICK_NS = 100000 };
 
-static void note(struct writers *all, struct writer *w, uint32_t index, uint64_t took_ns, int times)
+static void note(struct lone_writers *all, struct lone_writer *w, uint32_t index, uint64_t took_ns, int times)
 {
 	for (int i = 0; i < times; i++)
 		writer_note(all, w, index, took_ns);
 }
 
-static uint32_t quickest(struct writers *all)
+static uint32_t quickest(struct lone_writers *all)
 {
 	store_relaxed(&all->asked, 0);
 	return writer_ask(all, 9);
@@ -18,8 +18,8 @@ static uint32_t quickest(struct writers *all)
 
 static void nobody_is_known_to_be_quick_before_eight_writes(void)
 {
-	struct writers all = { 0 };
-	struct writer one = { 0 };
+	struct lone_writers all = { 0 };
+	struct lone_writer one = { 0 };
 
 	note(&all, &one, 0, SLOW_NS, WRITER_SAMPLES - 1);
 	EXPECT_EQ(quickest(&all), 0);
@@ -29,8 +29,8 @@ static void nobody_is_known_to_be_quick_before_eight_writes(void)
 
 static void the_quicker_one_takes_its_place_and_noise_does_not(void)
 {
-	struct writers all = { 0 };
-	struct writer one = { 0 }, two = { 0 }, three = { 0 };
+	struct lone_writers all = { 0 };
+	struct lone_writer one = { 0 }, two = { 0 }, three = { 0 };
 
 	note(&all, &one, 0, SLOW_NS, 8);
 	note(&all, &two, 1, SLOW_NS * 9 / 10, 100);
@@ -43,8 +43,8 @@ static void the_quicker_one_takes_its_place_and_noise_does_not(void)
 
 static void who_has_become_slow_is_overtaken(void)
 {
-	struct writers all = { 0 };
-	struct writer one = { 0 }, two = { 0 };
+	struct lone_writers all = { 0 };
+	struct lone_writer one = { 0 }, two = { 0 };
 
 	note(&all, &one, 0, QUICK_NS, 8);
 	note(&all, &two, 1, SLOW_NS, 8);
@@ -56,7 +56,7 @@ static void who_has_become_slow_is_overtaken(void)
 
 static void one_in_sixteen_wakes_another_so_that_all_are_measured(void)
 {
-	struct writers all = { .best = writer_word(1, QUICK_NS) };
+	struct lone_writers all = { .best = writer_word(1, QUICK_NS) };
 	unsigned woken[3] = { 0 };
 
 	for (int i = 0; i < 128; i++)
@@ -72,8 +72,8 @@ static void one_in_sixteen_wakes_another_so_that_all_are_measured(void)
 
 static void a_write_that_takes_for_ever_counts_as_a_long_one(void)
 {
-	struct writers all = { 0 };
-	struct writer one = { 0 };
+	struct lone_writers all = { 0 };
+	struct lone_writer one = { 0 };
 
 	note(&all, &one, 7, UINT64_MAX, 100);
 	EXPECT_EQ(quickest(&all), 8);
