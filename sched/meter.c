@@ -25,12 +25,12 @@ static void note_depth(struct port *p, const struct type *t, uint64_t depth, uin
 {
 	struct meter *m = meter_of(p, t);
 	struct meter_depth *d;
-	uint64_t age;
+	int64_t age;
 
 	if (!m)
 		return;
 	d = &m->depth;
-	age = now_ms - load_relaxed(&d->since_ms);
+	age = (int64_t)(now_ms - load_relaxed(&d->since_ms));    /* below zero: see recent_ns */
 	if (age >= DEPTH_WINDOW_MS) {
 		store_relaxed(&d->before, age < 2 * DEPTH_WINDOW_MS ? load_relaxed(&d->now) : 0);
 		store_relaxed(&d->now, depth);
@@ -113,20 +113,27 @@ void meter_invoke(struct port *p, struct type *t, uint64_t ns)
  * Only who takes the message itself knows how long it has waited. A runner that finds it behind him was too early to
  * see the probe; that says nothing, and is not counted. */
 #define PROBE_APART_NS 100000u              /* the line is read by all workers: not written all the time */
-#define PROBE_LOST_NS UINT64_C(60000000000)
+#define PROBE_LOST_NS INT64_C(60000000000)
+
+/* Good enough to see whether it is time for a probe, and costs nothing: a worker's is as old as its last look at the
+ * clock, so it may be before what others have written down. */
+static uint64_t recent_ns(struct port *p)
+{
+	return p->worker ? p->worker->mine.now_ns : clock_now_ns(&p->sched->clock);
+}
 
 void meter_queued(struct port *p, struct cell *c, struct type *t)
 {
-	uint64_t now = clock_now_ns(&p->sched->clock), since = load_relaxed(&t->probe.since_ns);
+	uint64_t now = recent_ns(p), since = load_relaxed(&t->probe.since_ns);
 
 	note_depth(p, t, mailbox_depth(&c->mailbox), now / 1000000u);
-	if (since == 1 || (since ? now - since < PROBE_LOST_NS : now < load_relaxed(&t->probe.next_ns)))
+	if (since == 1 || (since ? (int64_t)(now - since) < PROBE_LOST_NS : now < load_relaxed(&t->probe.next_ns)))
 		return;
 	if (!cas_acquire(&t->probe.since_ns, &since, 1))
 		return;
 	store_relaxed(&t->probe.upto, mb_tail(load_relaxed(&c->mailbox.word)));
 	store_relaxed(&t->probe.cell, c);
-	store_release(&t->probe.since_ns, now);
+	store_release(&t->probe.since_ns, clock_now_ns(&p->sched->clock));
 }
 
 void meter_taken(struct worker *w, struct cell *c, struct type *t, uint32_t n)

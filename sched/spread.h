@@ -24,11 +24,13 @@
 
 struct worker;
 
+#define SPREAD_WINDOWS 4
 enum spread_phase { SPREAD_ALONE, SPREAD_TRIAL, SPREAD_JOINED, SPREAD_RECHECK };
 
 struct spread {
-	/* my own speed, in messages per millisecond, over the last window of unbroken work */
-	uint64_t window_ns, window_messages, speed;
+	/* my own speed, in messages per millisecond: the best of the last windows of unbroken work */
+	uint64_t window_ns, window_messages, speeds[SPREAD_WINDOWS], speed;
+	uint32_t windows;
 	/* my offers */
 	uint64_t next_offer_ns, backoff_ns;
 	/* me as a helper */

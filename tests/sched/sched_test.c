@@ -325,6 +325,39 @@ static void a_stuck_worker_delays_nobody_else_for_long(void)
 	}
 }
 
+/* A window of a worker's work: so many turns a millisecond, for so many milliseconds. */
+static uint64_t speed_after(struct worker *w, uint64_t turns, uint64_t ms)
+{
+	w->mine.now_ns += ms * 1000000u;
+	count_one(&w->shown.counts.turns, turns * ms);
+	spread_measure(w);
+	return w->mine.spread.speed;
+}
+
+static void a_worker_that_lost_its_core_for_a_while_is_not_taken_for_slow(void)
+{
+	noh_box *box = stepped(2, &a_type);
+	struct worker *w = &box->sched.workers[0];
+
+	EXPECT_EQ(step(box, 0), 0);
+	spread_measure(w);                                 /* the first window begins */
+	for (int i = 0; i < 8; i++)
+		EXPECT_EQ(speed_after(w, 30000, 1), 30001);
+	EXPECT_EQ(speed_after(w, 100, 20), 30001);
+	EXPECT_EQ(speed_after(w, 20000, 1), 30001);
+	for (int i = 0; i < 2; i++)
+		(void)speed_after(w, 100, 20);
+	EXPECT_EQ(w->mine.spread.speed, 20001);
+	for (int i = 0; i < 2; i++)
+		(void)speed_after(w, 100, 20);
+	EXPECT_EQ(w->mine.spread.speed, 101);              /* it is slow */
+	spread_restart(w);
+	EXPECT_EQ(w->mine.spread.speed, 0);
+	EXPECT_EQ(speed_after(w, 5, 1), 0);                /* a new window begins, and nothing is left of before */
+	EXPECT_EQ(speed_after(w, 5, 1), 6);
+	noh_close(box);
+}
+
 /* Turns that sleep: two workers do twice as much, however busy the machine is. */
 static int work_a_while(noh_turn *t, const noh_msg *m)
 {
@@ -407,6 +440,7 @@ TEST_MAIN(
 	TEST(time_passes_only_with_the_clock, "RT-06 LC-10"),
 	TEST(missed_times_are_skipped, "RT-07 RT-09"),
 	TEST(a_stuck_worker_delays_nobody_else_for_long, "US-05"),
+	TEST(a_worker_that_lost_its_core_for_a_while_is_not_taken_for_slow),
 	TEST(work_that_gains_from_two_workers_is_spread, "US-05"),
 	TEST(an_idle_box_sleeps),
 	TEST(one_message_wakes_a_sleeping_box_every_time))
