@@ -3,6 +3,17 @@
 
 enum { CLIENTS = 120, EACH = 1000 };             /* together far more bytes than there are buffers in turn */
 
+static size_t add_text(char *to, size_t at, size_t size, const char *how, ...)
+{
+	va_list more;
+	int n;
+
+	va_start(more, how);
+	n = vsnprintf(to + at, size - at, how, more);
+	va_end(more);
+	return at + (size_t)n;
+}
+
 static bool hears_lines(int fd, uint32_t lines)
 {
 	char bytes[4096];
@@ -87,6 +98,102 @@ static void connections_of_this_machine_are_not_paced(void)
 	}
 }
 
+/* ── actors that go while requests for them are on their way ── */
+
+enum { TIMES = 60 };                             /* several times what is prepared together */
+
+/* The lines that are numbers, one after the other: 1, 2, 3 ... */
+static int hears_numbers(int fd, int lines)
+{
+	char line[200];
+	int last = 0;
+
+	while (lines--) {
+		hear_line(fd, line, sizeof line);
+		if (line[0] != ':')
+			continue;
+		if (atoi(line + 1) != last + 1)
+			break;
+		last++;
+	}
+	return last;
+}
+
+static void requests_in_one_breath_find_an_actor_that_goes_and_comes_back_in_between(void)
+{
+	static char words[TIMES * 80];
+	struct wire w;
+	size_t len = 0;
+
+	for (int i = 0; i < TIMES; i++)
+		len = add_text(words, len, sizeof words, "INCR k\r\nACTOR.DEACTIVATE counter:k\r\nGET other%d\r\n", i % 5);
+	FOR_IO(io) {
+		WIRE_ON_DISK(&w, 2, .io = io);
+		int fd = dial(&w);
+
+		EXPECT(say_bytes(fd, words, len));
+		EXPECT_EQ(hears_numbers(fd, 3 * TIMES), TIMES);
+		EXPECT_ASK(fd, "GET k", "$2");
+		(void)close(fd);
+		wire_end(&w);
+	}
+}
+
+/* ── messages of one client for those of several workers ── */
+
+enum { LISTENERS = 12, MESSAGES = 200 };         /* so many that no worker is without one */
+
+/* All but the last in one breath, with turns in between; the last one alone. */
+static void publish_some(int fd, int first)
+{
+	static char words[MESSAGES * 40];
+	size_t len = 0;
+
+	for (int i = first; i < first + MESSAGES - 1; i++)
+		len = add_text(words, len, sizeof words, i % 7 ? "PUBLISH n %06d\r\n" : "INCR k\r\nPUBLISH n %06d\r\n", i);
+	EXPECT(say_bytes(fd, words, len));
+	len = add_text(words, 0, sizeof words, "PUBLISH n %06d\r\n", first + MESSAGES - 1);
+	EXPECT(say_bytes(fd, words, len));
+}
+
+static void expect_messages(int fd, int first)
+{
+	static char want[MESSAGES * 60];
+	size_t len = 0;
+
+	for (int i = first; i < first + MESSAGES; i++)
+		len = add_text(want, len, sizeof want, "*3\r\n$7\r\nmessage\r\n$1\r\nn\r\n$6\r\n%06d\r\n", i);
+	EXPECT_HEARS(fd, want);
+}
+
+static void messages_sent_in_one_breath_reach_the_clients_of_all_workers_in_order(void)
+{
+	struct wire w;
+	int fds[LISTENERS];
+
+	FOR_IO(io) {
+		WIRE(&w, 3, .io = io);
+		int publisher = dial(&w);
+
+		for (int i = 0; i < LISTENERS; i++) {
+			fds[i] = dial(&w);
+			EXPECT(say(fds[i], "SUBSCRIBE n\r\n"));
+			EXPECT_HEARS(fds[i], "*3\r\n$9\r\nsubscribe\r\n$1\r\nn\r\n:1\r\n");
+		}
+		for (int round = 0; round < 10; round++) {
+			publish_some(publisher, round * MESSAGES);
+			for (int i = 0; i < LISTENERS; i++)
+				expect_messages(fds[i], round * MESSAGES);
+		}
+		for (int i = 0; i < LISTENERS; i++)
+			(void)close(fds[i]);
+		(void)close(publisher);
+		wire_end(&w);
+	}
+}
+
 TEST_MAIN(
 	TEST(clients_that_speak_at_once_are_all_answered),
+	TEST(requests_in_one_breath_find_an_actor_that_goes_and_comes_back_in_between),
+	TEST(messages_sent_in_one_breath_reach_the_clients_of_all_workers_in_order),
 	TEST(connections_of_this_machine_are_not_paced))
