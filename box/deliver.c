@@ -11,6 +11,13 @@
 
 #include <string.h>
 
+/* Cells and bodies are about to be written to: asked for as such they come once, also from another core. */
+#if defined(__x86_64__)
+#define TO_WRITE __attribute__((target("prfchw")))
+#else
+#define TO_WRITE
+#endif
+
 /* ── delivering ── */
 
 static struct type *type_of(noh_box *box, const struct arrival *a)
@@ -31,27 +38,30 @@ static struct type *type_of(noh_box *box, const struct arrival *a)
 		       ? sched_find_type(&box->sched, a->address, (size_t)(colon - a->address)) : NULL;
 }
 
-/* Several messages for one durable actor are one record if they meet in its mailbox. */
 static bool gathers(const struct type *t)
 {
 	return t && t->durable && t->pub.on_batch;
 }
 
-void door_prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n)
+/* Several messages for one durable actor are one record if they meet in its mailbox. */
+static void see_who_follows(struct arrival *a, const struct arrival *next)
+{
+	a->more = next && next->hash == a->hash && gathers(a->type);
+}
+
+TO_WRITE void door_prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n, bool behind)
 {
 	noh_box *box = arg;
 	struct directory *d = &box->sched.directory;
-	struct cell *cells[ARRIVALS];
 
 	(void)worker;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n + behind; i++) {
 		list[i].type = type_of(box, &list[i]);
 		list[i].hash = address_hash_text(list[i].address, list[i].address_len, box->sched.seed);
 		directory_fetch(d, list[i].hash);
-		list[i].more = false;
-		if (i && list[i].hash == list[i - 1].hash && gathers(list[i].type))
-			list[i - 1].more = true;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		see_who_follows(&list[i], i + 1 < n + behind ? &list[i + 1] : NULL);
 	if (n < 3)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
@@ -60,11 +70,12 @@ void door_prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n)
 
 		directory_walk(d, list[i].hash, &walk);
 		number = directory_next(&walk);
-		cells[i] = number ? cell_at(&box->sched, number) : NULL;
-		__builtin_prefetch(cells[i], 1);
+		list[i].found = number ? cell_at(&box->sched, number) : NULL;
+		__builtin_prefetch(list[i].found, 1);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		const char *body = cells[i] ? (const char *)load_relaxed(&cells[i]->body) : NULL;
+		struct cell *c = list[i].found;
+		const char *body = c ? (const char *)load_relaxed(&c->body) : NULL;
 
 		if (!body)
 			continue;
@@ -86,10 +97,10 @@ static void name(const struct arrival *a, struct named *who)
 }
 
 /* Idle: run it here and now. Busy, or more for it come behind: into its mailbox. */
-static int deliver_message(struct worker *w, const struct named *who, bool more, struct effect *e)
+static int deliver_message(struct worker *w, const struct named *who, const struct arrival *a, struct effect *e)
 {
 	struct port *p = &w->mine.port;
-	bool in_place = !more && (!sched_is_durable(w->fixed.sched) || durable_room(w));
+	bool in_place = !a->more && (!sched_is_durable(w->fixed.sched) || durable_room(w));
 	bool limited = load_relaxed(&who->type->limits) & LIMIT_REFUSE;
 	struct cell *c;
 	uint32_t gen;
@@ -98,7 +109,7 @@ static int deliver_message(struct worker *w, const struct named *who, bool more,
 
 	do {
 		claimed = in_place && !limited;
-		rc = sched_resolve_named(p, who, &c, &gen, &claimed);
+		rc = sched_resolve_found(p, who, a->found, &c, &gen, &claimed);
 		if (rc == NOH_OK && __builtin_expect(limited, 0))
 			rc = limit_admit(p, c, who->type);
 		if (rc != NOH_OK)
@@ -178,7 +189,7 @@ int door_deliver(void *arg, uint32_t worker, struct arrival *a)
 		return rc;
 	if (!api_set_body(&box->sched, &e.msg, &out))
 		return error_set(NOH_ENOMEM, "no memory for a message of %u bytes", a->len);
-	rc = deliver_message(w, &who, a->more, &e);
+	rc = deliver_message(w, &who, a, &e);
 	a->final = who.type->pub.full_mode != NOH_BLOCK;
 	if (rc != NOH_OK)
 		msg_free_body(&e.msg);

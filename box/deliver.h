@@ -9,7 +9,7 @@
 #include "net/net.h"
 
 /* net.h: struct net_door */
-void door_prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n);
+void door_prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n, bool behind);
 int door_deliver(void *arg, uint32_t worker, struct arrival *a);
 int door_step(void *arg, uint32_t worker, const struct request *requests, uint32_t n, uint32_t timeout_ms,
 	      uint64_t token);

@@ -89,6 +89,13 @@ void conn_unwrite(struct conn *c, size_t len)
 			c->marks[i].end = len;
 }
 
+/* Who has something to send is sent to in the order of set_dirty. */
+void conn_goes_first(struct net *n, struct conn *c)
+{
+	if (!(c->flags & CONN_DEAD))
+		set_dirty(n, c);
+}
+
 /* No send will end, so nobody would tell it to go on: the next flush does. */
 void conn_was_silent(struct net *n, struct conn *c)
 {

@@ -20,7 +20,9 @@
 #define ENTRIES 1024
 #define COMPLETIONS 8192
 #define BUFFERS 512                /* a power of two */
+#define BUFFERS_FIRST 32           /* of them, in turn until that is too few: so that they stay in the cache */
 #define BUFFER_BYTES 8192
+#define BUFFER_STRIDE (BUFFER_BYTES + 3 * 64)    /* else they all begin in the same set of the cache */
 #define GROUP 0
 #define LISTENERS 4
 #define ROUND 512                  /* completions looked at in one pass: at most BUFFERS */
@@ -36,8 +38,10 @@ struct ring {
 	struct { int fd; uint32_t kind; bool armed; } listeners[LISTENERS];
 	uint32_t listener_count;
 	bool     wake_armed, accepts, starved;
+	bool     too_few;              /* buffers in turn, in this pass                       */
 	uint16_t read[BUFFERS];        /* buffers that were handed up since the last settling */
 	uint32_t read_count;
+	uint32_t in_turn;              /* buffers that the kernel may fill, or we read        */
 };
 
 static uint64_t data_of(enum op op, uint32_t number, uint16_t gen)
@@ -217,9 +221,15 @@ static void ring_end(struct io *io, struct io_socket *s)
 static void give_back(struct ring *r, const uint16_t *ids, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		io_uring_buf_ring_add(r->buffers, r->bytes + (size_t)ids[i] * BUFFER_BYTES, BUFFER_BYTES,
+		io_uring_buf_ring_add(r->buffers, r->bytes + (size_t)ids[i] * BUFFER_STRIDE, BUFFER_BYTES,
 				      ids[i], BUFFERS - 1, (int)i);
 	io_uring_buf_ring_advance(r->buffers, (int)n);
+}
+
+static void more_buffers(struct ring *r, uint32_t in_turn)
+{
+	for (; r->in_turn < in_turn && r->in_turn < BUFFERS; r->in_turn++)
+		give_back(r, &(uint16_t){ (uint16_t)r->in_turn }, 1);
 }
 
 static void settle(struct ring *r)
@@ -263,12 +273,14 @@ static void on_receive(struct ring *r, const struct io_uring_cqe *cqe, struct io
 		uint16_t id = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
 
 		if (s && res > 0 && !s->closing)
-			r->io.up->received(r->io.user, s, r->bytes + (size_t)id * BUFFER_BYTES, (size_t)res);
+			r->io.up->received(r->io.user, s, r->bytes + (size_t)id * BUFFER_STRIDE, (size_t)res);
 		r->read[r->read_count++] = id;
 	}
 	if (!s)
 		return;
-	if (res < 0 && res != -ENOBUFS)          /* that one is ours: all buffers are in use */
+	if (res == -ENOBUFS)                     /* that one is ours: all buffers are in use */
+		r->too_few = true;
+	else if (res < 0)
 		io_failed(&r->io, IO_RECEIVE, -res);
 	if (!s->closing && (res == 0 || (res < 0 && res != -ECANCELED && res != -ENOBUFS)))
 		r->io.up->ended(r->io.user, s, -res);
@@ -328,6 +340,9 @@ static uint32_t reap(struct ring *r)
 	}
 	io_uring_cq_advance(&r->uring, n);
 	settle(r);
+	if (r->too_few)
+		more_buffers(r, 2 * r->in_turn);
+	r->too_few = false;
 	return n;
 }
 
@@ -376,7 +391,7 @@ static void ring_close(struct io *io)
 	if (r->buffers)
 		munmap(r->buffers, BUFFERS * sizeof(struct io_uring_buf));
 	if (r->bytes)
-		munmap(r->bytes, (size_t)BUFFERS * BUFFER_BYTES);
+		munmap(r->bytes, (size_t)BUFFERS * BUFFER_STRIDE);
 	if (io->wake_fd >= 0)
 		(void)close(io->wake_fd);
 	mem_free(r, sizeof *r);
@@ -410,7 +425,7 @@ static int open_buffers(struct ring *r)
 	int rc;
 
 	r->buffers = map(BUFFERS * sizeof(struct io_uring_buf));
-	r->bytes = map((size_t)BUFFERS * BUFFER_BYTES);
+	r->bytes = map((size_t)BUFFERS * BUFFER_STRIDE);
 	if (!r->buffers || !r->bytes)
 		return -ENOMEM;
 	reg.ring_addr = (uint64_t)(uintptr_t)r->buffers;
@@ -418,8 +433,7 @@ static int open_buffers(struct ring *r)
 	if (rc != 0)
 		return rc;
 	io_uring_buf_ring_init(r->buffers);
-	for (uint16_t id = 0; id < BUFFERS; id++)
-		give_back(r, &id, 1);
+	more_buffers(r, BUFFERS_FIRST);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -87,6 +88,15 @@ static int listen_given(struct server *s, struct entrance *l, int fd, int *port)
 	return NOH_OK;
 }
 
+/* On the way to itself a machine has no congestion, and nothing to pace: what a system prefers for its network (bbr, say)
+ * would only cost time there. Every Linux has this one, and allows it. Connections inherit it. */
+static void spare_pacing(int fd)
+{
+	static const char plain[] = "reno";
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof plain - 1);
+}
+
 static int listen_tcp(struct server *s, struct entrance *l, int port)
 {
 	struct sockaddr_storage at;
@@ -117,6 +127,8 @@ static int listen_tcp(struct server *s, struct entrance *l, int port)
 		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0 ||
 		    bind(fd, (struct sockaddr *)&at, len) != 0 || listen(fd, 1024) != 0)
 			return cannot_listen(s, port);
+		if (is_loopback(&at))
+			spare_pacing(fd);
 	}
 	return NOH_OK;
 }

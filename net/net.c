@@ -1,4 +1,5 @@
 /* net/net.c - the stages of a worker's pass, and where it sleeps. */
+#include "net/hand.h"
 #include "net/lend.h"
 
 #include "core/mem.h"
@@ -132,6 +133,8 @@ uint32_t net_read(struct net *n)
 		work += conn_run_backlog(n);
 	work += n->io->ops->poll(n->io);
 	request_deliver(n);
+	if (n->handing_count)
+		hand_now(n);
 	if (__builtin_expect(n->stalled != 0, 0)) {
 		if (n->now_ms >= n->sweep_ms)    /* a last try: what never went in was refused, it did not time out */
 			n->retry_ms = 0;
@@ -179,6 +182,8 @@ void net_submit(struct net *n)
 {
 	(void)n->io->ops->poll(n->io);
 	request_deliver(n);
+	if (n->handing_count)
+		hand_now(n);
 }
 
 bool net_pending(struct net *n)

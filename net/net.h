@@ -39,6 +39,7 @@ struct arrival {
 	uint64_t    token;
 	uint64_t    hash;                  /* the door's                                            */
 	void       *type;                  /* the door's; NULL: not known yet                       */
+	void       *found;                 /* the door's: whom it is for, as far as can be seen; NULL: not known */
 	uint32_t    len, key_len, kind, address_len;
 	uint32_t    slot;
 	uint8_t     op;                    /* enum request_op                                       */
@@ -47,6 +48,7 @@ struct arrival {
 	bool        final;                 /* the door's: NOH_FULL is the answer, its type does not block */
 };
 #define ARRIVALS 128                       /* delivered together                                    */
+#define PREPARED 16                        /* of them, prepared together: what they touch stays in the cache */
 #define ARRIVAL_BYTES 32768                /* their addresses, keys and small bodies                */
 #define ARRIVAL_SMALL 512                  /* a larger body is delivered before its command returns */
 
@@ -55,7 +57,8 @@ struct arrival {
  * itself. */
 struct net_door {
 	void *box;
-	void (*prepare)(void *box, uint32_t worker, struct arrival *list, uint32_t n);   /* about to be delivered */
+	/* n that are about to be delivered; behind: of those that come after them, the first is known */
+	void (*prepare)(void *box, uint32_t worker, struct arrival *list, uint32_t n, bool behind);
 	int  (*deliver)(void *box, uint32_t worker, struct arrival *a);
 	int  (*step)(void *box, uint32_t worker, const struct request *parts, uint32_t n, uint32_t timeout_ms,
 		     uint64_t token);
@@ -258,6 +261,8 @@ struct lending {                           /* a message on its way to those: len
 	struct { struct net *net; bool rest; } lent[LEND_MOST];       /* rest: its worker has to be woken */
 };
 
+#define HANDING_MOST 16                    /* workers for which messages are gathered               */
+
 struct net_counts {
 	atomic_u64 accepted, refused, refused_address, closed, closed_slow, logins_failed, logins_held, commands, errors, bytes_in, bytes_out, pushed;
 };
@@ -300,6 +305,9 @@ struct net {
 	uint64_t       own_due;
 	struct out     event, matched;     /* a message as it is pushed; the same for a pattern     */
 	struct lending lending;
+	struct { struct net *to; struct late *newest, *oldest; } handing[HANDING_MOST];       /* hand.c */
+	uint32_t       handing_count;
+	bool           gathering;          /* a client publishes, and says more                     */
 	struct arg    *argv;               /* of a command with many arguments                      */
 	uint32_t       argv_room;
 	atomic_u64    *calls;              /* by command: session.calls                             */
@@ -399,6 +407,7 @@ bool slots_open(struct net *n);
 void slots_close(struct net *n);
 
 bool net_push_late(struct net *n, struct late *l);     /* true: it was empty, so wake it        */
+bool net_push_late_all(struct net *n, struct late *newest, struct late *oldest);       /* the same of a list */
 
 /* ── pubsub.c ── */
 /* To all connections of all workers that have subscribed; self: the calling worker, UINT32_MAX: none. In an
@@ -486,6 +495,7 @@ uint32_t conn_flush_dirty(struct net *n);
 void conn_sent(struct net *n, struct conn *c, bool ok);
 bool conn_output_full(const struct net *n, const struct conn *c);
 void conn_unwrite(struct conn *c, size_t len);         /* a muted reply */
+void conn_goes_first(struct net *n, struct conn *c);   /* its reply, before what is written from here on */
 void conn_was_silent(struct net *n, struct conn *c);   /* one that came by a slot: it may go on all the same */
 
 static inline bool conn_may_run(const struct net *n, const struct conn *c)

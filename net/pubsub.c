@@ -14,13 +14,13 @@
  * earlier), and waits for the disk like them. To the client whose command runs at this moment it is written
  * when that command is over.
  */
+#include "net/hand.h"
 #include "net/lend.h"
 
 #include "core/mem.h"
 
 #include <string.h>
 
-#define LATE_EVENT_MAX (64u << 20)     /* bytes handed to a worker that does not take them; then they are dropped */
 #define KEPT_BYTES 65536               /* a larger buffer is given back */
 
 struct subscribed { struct listeners *to; uint32_t at; };   /* at: in to->list */
@@ -400,39 +400,21 @@ static bool note_matching(void *user, struct topic *t)
 	return true;
 }
 
-static void hand_over(struct server *s, struct net *n, const struct out *text, const struct event *e)
-{
-	struct late *l = load_relaxed(&n->late_event_bytes) + text->len > LATE_EVENT_MAX
-				 ? NULL : mem_alloc(sizeof *l + text->len);
-
-	if (!l) {
-		add_relaxed(&n->pushes_dropped, 1);
-		return;
-	}
-	*l = (struct late){ .due = e->due, .status = LATE_EVENT | (int)(e->channel_len << 8),
-			    .len = (uint32_t)text->len, .count = UINT32_MAX };
-	memcpy(l->body, text->bytes, text->len);
-	add_relaxed(&n->late_event_bytes, text->len);
-	if (net_push_late(n, l))
-		s->door.wake(s->door.box, n->worker);
-}
-
 /* What was handed to this worker and not taken yet goes first. */
-static void publish_here(struct server *s, struct net *n, struct topic *topic, const struct out *text,
-			 const struct event *e)
+static void publish_here(struct net *n, struct topic *topic, const struct out *text, const struct event *e)
 {
 	if (load_relaxed(&n->late))
-		hand_over(s, n, text, e);
+		hand_event(n, n, text, e);
 	else
 		publish_local(n, topic, text, e);
 }
 
-/* A client's command, and no other behind it; no patterns; and listeners of others. */
+/* A client's command, and no other before or behind it; no patterns; and listeners of others. */
 static bool is_lone(const struct net *here, struct topic *topic, uint64_t listeners)
 {
 	struct listeners *own;
 
-	if (!here || !topic || !here->running || here->more_input || topics_count(here->server->door.topics, true))
+	if (!here || !topic || !here->running || here->more_input || here->handing_count || topics_count(here->server->door.topics, true))
 		return false;
 	own = topic_local(topic, here->worker);
 	return listeners > (own ? own->n : 0);
@@ -460,12 +442,12 @@ uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, co
 			if (text->failed)
 				add_relaxed(&n->pushes_dropped, 1);
 			else if (n != here && !(lends && lend_push(here, n, topic)))
-				hand_over(s, n, text, e);
+				hand_event(here, n, text, e);
 		}
 	if (lends)
 		lend_end(here);
 	if (here && !text->failed && (to.bits[self / 64] >> self % 64 & 1))
-		publish_here(s, here, topic, text, e);
+		publish_here(here, topic, text, e);
 	trim(text);
 	if (!here)
 		out_close(text);
@@ -476,11 +458,19 @@ uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, co
 
 uint64_t net_publish(struct call *c, const struct arg *channel, const struct arg *body)
 {
-	const struct net_door *door = &c->net->server->door;
+	struct net *n = c->net;
+	const struct net_door *door = &n->server->door;
+	uint64_t count;
 
-	request_deliver(c->net);                    /* who hears of it finds done what was asked before */
-	conn_reply_from(c->net, c->conn);
-	return door->publish(door->box, c->net->worker, channel, body);
+	request_deliver(n);                         /* who hears of it finds done what was asked before */
+	conn_reply_from(n, c->conn);
+	conn_goes_first(n, c->conn);                /* it may ask again while the others are written to */
+	n->gathering = n->more_input;
+	count = door->publish(door->box, n->worker, channel, body);
+	if (n->handing_count && !n->gathering)
+		hand_now(n);
+	n->gathering = false;
+	return count;
 }
 
 bool net_personal(struct call *c, const struct arg *channel, char *room, struct request *r)

@@ -4,7 +4,7 @@
  * points to go. A connection whose request is refused for now is not read further, and what came behind it waits
  * with it, so that nothing overtakes.
  */
-#include "net/net.h"
+#include "net/hand.h"
 
 #include "core/mem.h"
 
@@ -46,6 +46,7 @@ static void hold(struct net *n, struct conn *c, const struct arrival *a)
 	h->next = NULL;
 	h->bytes = bytes;
 	h->a = *a;
+	h->a.found = NULL;                       /* he may be gone by then */
 	h->a.body = held_copy(&at, a->body, a->len);
 	h->a.address = held_copy(&at, a->address, a->address_len);
 	h->a.key = a->key ? held_copy(&at, a->key, a->key_len) : NULL;
@@ -118,14 +119,25 @@ static void deliver_or_hold(struct net *n, struct arrival *a)
 		request_refuse(n, a->token, rc);
 }
 
+static void prepare(struct net *n, uint32_t from, uint32_t count)
+{
+	const struct net_door *door = &n->server->door;
+	bool behind = count - from > PREPARED;
+
+	door->prepare(door->box, n->worker, n->arrivals + from, behind ? PREPARED : count - from, behind);
+}
+
 void request_deliver(struct net *n)
 {
 	uint32_t count = n->arrival_count;
 
 	if (!count)
 		return;
-	n->server->door.prepare(n->server->door.box, n->worker, n->arrivals, count);
+	if (__builtin_expect(n->handing_count != 0, 0))
+		hand_now(n);                     /* a turn may take its time */
 	for (uint32_t i = 0; i < count; i++) {
+		if (i % PREPARED == 0)
+			prepare(n, i, count);
 		if (__builtin_expect(n->arrivals[i].slot == n->timed.slot, 0) && n->arrivals[i].op == REQUEST_CALL)
 			n->timed.type = n->arrivals[i].type;
 		deliver_or_hold(n, &n->arrivals[i]);
@@ -232,7 +244,7 @@ void request_arrive(struct net *n, const struct request *r, uint32_t number)
 	a->address_len = name + r->id_len;
 	a->token = slot_token(n, number);
 	a->slot = number;
-	a->type = NULL;
+	a->type = a->found = NULL;
 	a->len = r->len;
 	a->key_len = r->key_len;
 	a->kind = r->kind;

@@ -332,14 +332,19 @@ void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, c
 
 /* ── answers from other threads: a stack, taken whole ── */
 
-bool net_push_late(struct net *n, struct late *l)
+bool net_push_late_all(struct net *n, struct late *newest, struct late *oldest)
 {
 	void *top = load_relaxed(&n->late);
 
 	do {
-		l->next = top;
-	} while (!cas_seq_cst(&n->late, &top, l));
+		oldest->next = top;
+	} while (!cas_seq_cst(&n->late, &top, newest));
 	return top == NULL;
+}
+
+bool net_push_late(struct net *n, struct late *l)
+{
+	return net_push_late_all(n, l, l);
 }
 
 bool net_answer_late(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len)

@@ -217,6 +217,20 @@ int sched_resolve_named(struct port *p, const struct named *who, struct cell **c
 	return resolve(p, who, true, cell, gen, claim);
 }
 
+int sched_resolve_found(struct port *p, const struct named *who, struct cell *found, struct cell **cell, uint32_t *gen,
+			bool *claim)
+{
+	if (found) {
+		*gen = load_acquire(&found->mailbox.gen);
+		if (birth_is(found, who) && mb_state(load_acquire(&found->mailbox.word)) != MB_DEAD) {
+			*cell = found;
+			*claim = false;
+			return NOH_OK;
+		}
+	}
+	return resolve(p, who, true, cell, gen, claim);
+}
+
 int sched_resolve(struct port *p, const char *address, size_t len, struct cell **cell, uint32_t *gen)
 {
 	struct named who;

@@ -387,6 +387,9 @@ int  sched_resolve_sent(struct port *p, const char *address, size_t len, struct 
  * if so. */
 struct named;
 int  sched_resolve_named(struct port *p, const struct named *who, struct cell **cell, uint32_t *gen, bool *claim);
+/* found: whom the directory had for its hash, in this epoch section; NULL: nobody looked. */
+int  sched_resolve_found(struct port *p, const struct named *who, struct cell *found, struct cell **cell, uint32_t *gen,
+			 bool *claim);
 
 /* log.c: a line about an actor ("": none in particular); the same by its turn, with its message and trace */
 void sched_logf(struct sched *s, int level, const char *actor, const char *format, ...) NOH_PRINTF(4, 5);

@@ -30,9 +30,9 @@ static struct {
 	int            client;
 } t;
 
-static void door_prepare(void *box, uint32_t worker, struct arrival *list, uint32_t n)
+static void door_prepare(void *box, uint32_t worker, struct arrival *list, uint32_t n, bool behind)
 {
-	(void)box, (void)worker, (void)list, (void)n;
+	(void)box, (void)worker, (void)list, (void)n, (void)behind;
 }
 
 static int door_deliver(void *box, uint32_t worker, struct arrival *a)
