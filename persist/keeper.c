@@ -105,13 +105,19 @@ static uint64_t most_bytes(const struct keeper *k)
 }
 
 /* A fold takes much memory. If the next one is a while away, it is the system's meanwhile. */
-static void trim(struct keeper *k)
+static int trim(struct keeper *k)
 {
-	if (!k->trims || (!load_relaxed(&k->memory) && k->pace.comes >= fold_bytes(k) / TRIM_SECONDS))
-		return;
-	k->trims = false;
-	fold_trim(k->db);
-	mem_trim();
+	bool calm = k->pace.comes < fold_bytes(k) / TRIM_SECONDS;
+	int shed = calm ? db_shed(k->db) : 0;
+
+	if (shed < 0)
+		return shed;
+	if (shed || (k->trims && (calm || load_relaxed(&k->memory)))) {
+		k->trims = false;
+		fold_trim(k->db);
+		mem_trim();
+	}
+	return NOH_OK;
 }
 
 static void tell_store(struct keeper *k, uint64_t epoch)
@@ -190,7 +196,10 @@ static int fold_once(struct keeper *k)
 	fold_limit(f, &pages);
 	rc = fold_commit(f, upto, last, k->wall_ms(k->wall_arg));
 	k->trims = true;
-	trim(k);
+	int trimmed = trim(k);
+
+	if (trimmed != NOH_OK)
+		return trimmed;
 	if (rc == NOH_FULL)
 		return fold_less(k, &pages);
 	if (rc != NOH_OK)
@@ -264,7 +273,10 @@ int keeper_step(struct keeper *k)
 	db_stamp(k->db, &frame, &epoch);
 	look_at_pace(k, &stats, now);
 	plan_nap(k, &stats);
-	trim(k);
+	int rc = trim(k);
+
+	if (rc != NOH_OK)
+		return rc;
 	if (is_time(k, &stats, frame, now)) {
 		store_seq_cst(&k->asked, 0);
 		return fold_timed(k, stats.unfolded_bytes);
@@ -274,8 +286,7 @@ int keeper_step(struct keeper *k)
 		if (k->store && store_disk_overlay_bytes(k->store))
 			tell_store(k, durable);
 	}
-	int rc = journal_folded(k->journal, frame);      /* the next segment, if need be */
-
+	rc = journal_folded(k->journal, frame);          /* the next segment, if need be */
 	return rc < 0 ? put_off(k, rc) : expire_events(k);
 }
 
