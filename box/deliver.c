@@ -47,11 +47,13 @@ void door_prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		list[i].type = type_of(box, &list[i]);
 		list[i].hash = address_hash_text(list[i].address, list[i].address_len, box->sched.seed);
-		directory_fetch(d, list[i].hash);
+		directory_fetch_table(d, list[i].hash);
 		list[i].more = false;
 		if (i && list[i].hash == list[i - 1].hash && gathers(list[i].type))
 			list[i - 1].more = true;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		directory_fetch(d, list[i].hash);        /* by now its table is here */
 	if (n < 3)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
