@@ -80,6 +80,8 @@ static void look_at_pace(struct keeper *k, const struct journal_stats *stats, ui
 	k->pace.comes = k->pace.at_ns ? per_second(stats->bytes - k->pace.bytes, passed) : 0;
 	k->pace.at_ns = now ? now : 1;
 	k->pace.bytes = stats->bytes;
+	if (!k->pace.busy_ns || k->pace.comes >= fold_bytes(k) / TRIM_SECONDS)
+		k->pace.busy_ns = k->pace.at_ns;
 }
 
 /* Not to be late: at the latest when it will be time. */
@@ -104,10 +106,11 @@ static uint64_t most_bytes(const struct keeper *k)
 	return k->most && k->most < batch ? k->most : batch;
 }
 
-/* A fold takes much memory. If the next one is a while away, it is the system's meanwhile. */
+/* A fold takes much memory. If the next one is a while away, it is the system's meanwhile. What was little for a moment only
+ * is not little: taking the memory again costs more than the fold's own work on it. */
 static int trim(struct keeper *k)
 {
-	bool calm = k->pace.comes < fold_bytes(k) / TRIM_SECONDS;
+	bool calm = k->pace.at_ns - k->pace.busy_ns >= QUIET_NS;
 	int shed = calm ? db_shed(k->db) : 0;
 
 	if (shed < 0)
@@ -273,14 +276,14 @@ int keeper_step(struct keeper *k)
 	db_stamp(k->db, &frame, &epoch);
 	look_at_pace(k, &stats, now);
 	plan_nap(k, &stats);
-	int rc = trim(k);
-
-	if (rc != NOH_OK)
-		return rc;
 	if (is_time(k, &stats, frame, now)) {
 		store_seq_cst(&k->asked, 0);
 		return fold_timed(k, stats.unfolded_bytes);
 	}
+	int rc = trim(k);
+
+	if (rc != NOH_OK)
+		return rc;
 	if (stats.durable_frame <= frame) {
 		store_seq_cst(&k->asked, 0);             /* there is nothing more to give */
 		if (k->store && store_disk_overlay_bytes(k->store))

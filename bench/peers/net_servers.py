@@ -152,7 +152,7 @@ class Server:
         with open(f"/proc/{self.pid}/status") as f:
             return sum(int(l.split()[1]) * 1024 for l in f if l.startswith("RssAnon"))
 
-    def settled_rss_anon(self, seconds=5, limit=30):
+    def settled_rss_anon(self, seconds=13, limit=40):
         """The same once it has not gone down for some seconds: writers give back later what they took."""
         least, since, end = self.rss_anon(), time.monotonic(), time.monotonic() + limit
         while time.monotonic() - since < seconds and time.monotonic() < end:
