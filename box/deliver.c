@@ -49,6 +49,13 @@ static void see_who_follows(struct arrival *a, const struct arrival *next)
 	a->more = next && next->hash == a->hash && gathers(a->type);
 }
 
+/* What a turn with entries and timers looks at. The address is a hint: its actor may be anybody's, and going. */
+static void fetch_ext(const char *ext)
+{
+	__builtin_prefetch(ext + offsetof(struct ext, kv), 1);
+	__builtin_prefetch(ext + offsetof(struct ext, weight), 1);
+}
+
 TO_WRITE void door_prepare(void *arg, uint32_t worker, struct arrival *list, uint32_t n, bool behind)
 {
 	noh_box *box = arg;
@@ -58,10 +65,12 @@ TO_WRITE void door_prepare(void *arg, uint32_t worker, struct arrival *list, uin
 	for (uint32_t i = 0; i < n + behind; i++) {
 		list[i].type = type_of(box, &list[i]);
 		list[i].hash = address_hash_text(list[i].address, list[i].address_len, box->sched.seed);
-		directory_fetch(d, list[i].hash);
+		directory_fetch_table(d, list[i].hash);
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		directory_fetch(d, list[i].hash);        /* by now its table is here */
 		see_who_follows(&list[i], i + 1 < n + behind ? &list[i + 1] : NULL);
+	}
 	if (n < 3)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
@@ -76,11 +85,16 @@ TO_WRITE void door_prepare(void *arg, uint32_t worker, struct arrival *list, uin
 	for (uint32_t i = 0; i < n; i++) {
 		struct cell *c = list[i].found;
 		const char *body = c ? (const char *)load_relaxed(&c->body) : NULL;
+		const struct type *t = list[i].type;
+		const char *ext;
 
-		if (!body)
+		if (!body || !t)
 			continue;
 		__builtin_prefetch(body, 1);
-		__builtin_prefetch(body + 47, 1);        /* many stand on two lines */
+		__builtin_prefetch(body + sizeof(struct body) + t->id_off, 1);   /* many stand on two lines */
+		ext = (const char *)load_relaxed(&c->ext);
+		if (ext)
+			fetch_ext(ext);
 	}
 }
 
@@ -117,6 +131,8 @@ static int deliver_message(struct worker *w, const struct named *who, const stru
 		if (claimed || (in_place && mailbox_claim(&c->mailbox, gen))) {
 			e->cell = cell_number(w->fixed.sched, c);
 			e->gen = gen;
+			if (c->ext)
+				kv_fetch(&c->ext->kv);
 			sched_serve_hand(w, e);
 			return NOH_OK;
 		}

@@ -4,7 +4,7 @@
  * lock. Whoever wants one claims a busy word, beginning with the one this thread had last.
  *
  * A -> C, D -> B  the gate. A reader announces itself (A) and then looks at the gate (B); the one that
- *         moves the map shuts the gate (D) and then looks for readers (C). All four seq_cst: one of
+ *         moves the map, or opens the file again (db_shed), shuts the gate (D) and then looks for readers (C). All four seq_cst: one of
  *         the two sees the other. With less both may pass, and the map moves under a reader.
  * E -> C  a reader is out of the map before the map moves.
  * F -> B, F -> G  the map has moved before a reader enters it.
@@ -24,6 +24,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#define SHUT_TRIES 1000          /* for a reader to leave, then it is one that stays: a copy, a check */
 #define LITTLE_ROOM ((uint64_t)1 << 20)
 
 /* Where this thread looks first. A hint: any value is right, in any box. */
@@ -112,6 +113,21 @@ static void pass_gate(struct db *db)
 		sched_yield();
 }
 
+struct reader *reader_enter(struct db *db)
+{
+	struct reader *r = claim(db);
+
+	if (load_seq_cst(&db->shared.gate) == 0)                                    /* B */
+		return r;
+	reader_leave(r);
+	return NULL;
+}
+
+void reader_leave(struct reader *r)
+{
+	store_release(&r->busy, 0);                                                 /* E */
+}
+
 /* Another process made the file larger than our map. */
 static int follow_growth(struct db *db)
 {
@@ -121,10 +137,9 @@ static int follow_growth(struct db *db)
 int reader_take(struct db *db, struct reader **out)
 {
 	for (;;) {
-		struct reader *r = claim(db);
+		struct reader *r = reader_enter(db);
 
-		if (load_seq_cst(&db->shared.gate) != 0) {                          /* B */
-			store_release(&r->busy, 0);
+		if (!r) {
 			pass_gate(db);
 			continue;
 		}
@@ -134,7 +149,7 @@ int reader_take(struct db *db, struct reader **out)
 			*out = r;
 			return NOH_OK;
 		}
-		store_release(&r->busy, 0);
+		reader_leave(r);
 		if (rc != MDB_MAP_RESIZED)
 			return db_error(db, rc, "reading");
 		rc = follow_growth(db);
@@ -146,7 +161,7 @@ int reader_take(struct db *db, struct reader **out)
 void reader_give(struct reader *r)
 {
 	mdb_txn_reset(r->txn);
-	store_release(&r->busy, 0);                                                 /* E */
+	reader_leave(r);
 }
 
 MDB_cursor *reader_cursor(struct db *db, struct reader *r, enum table t)
@@ -158,7 +173,47 @@ MDB_cursor *reader_cursor(struct db *db, struct reader *r, enum table t)
 	return rc == MDB_SUCCESS ? *c : NULL;
 }
 
+void readers_end(struct db *db)
+{
+	for (uint32_t i = 0; i < READERS; i++) {
+		struct reader *r = &db->readers[i];
+
+		for (enum table t = 0; t < TABLES; t++) {
+			if (r->cursors[t])
+				mdb_cursor_close(r->cursors[t]);
+			r->cursors[t] = NULL;
+		}
+		if (r->txn)
+			mdb_txn_abort(r->txn);
+		r->txn = NULL;
+	}
+}
+
 /* ── growth and room ── */
+
+bool db_shut(struct db *db)
+{
+	uint32_t open = 0;
+
+	if (!cas_seq_cst(&db->shared.gate, &open, 1))                               /* D */
+		return false;
+	for (uint32_t i = 0, tries = 0; i < READERS; tries++) {
+		if (load_seq_cst(&db->readers[i].busy) == 0) {                      /* C */
+			i++;
+		} else if (tries < SHUT_TRIES) {
+			sched_yield();           /* most are gone in a moment */
+		} else {
+			db_unshut(db);
+			return false;
+		}
+	}
+	return true;
+}
+
+void db_unshut(struct db *db)
+{
+	store_release(&db->shared.gate, 0);                                         /* F */
+}
 
 int db_grow(struct db *db, uint64_t bytes)
 {
@@ -173,7 +228,7 @@ int db_grow(struct db *db, uint64_t bytes)
 			sched_yield();
 	int rc = mdb_env_set_mapsize(db->fixed.env, bytes);
 
-	store_release(&db->shared.gate, 0);                                         /* F */
+	db_unshut(db);
 	return db_error(db, rc, "growing the map of");
 }
 
@@ -354,16 +409,9 @@ void db_close(struct db *db)
 	if (!db)
 		return;
 	fold_trim(db);
-	for (uint32_t i = 0; i < READERS; i++) {
-		struct reader *r = &db->readers[i];
-
-		must(load_acquire(&r->busy) == 0);
-		for (enum table t = 0; t < TABLES; t++)
-			if (r->cursors[t])
-				mdb_cursor_close(r->cursors[t]);
-		if (r->txn)
-			mdb_txn_abort(r->txn);
-	}
+	for (uint32_t i = 0; i < READERS; i++)
+		must(load_acquire(&db->readers[i].busy) == 0);
+	readers_end(db);
 	if (db->fixed.env)
 		mdb_env_close(db->fixed.env);
 	if (db->fixed.fd >= 0)

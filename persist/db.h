@@ -64,6 +64,10 @@ int  fold_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms
 void fold_abort(struct fold *f);
 /* What folds keep in memory for the next one is not needed for a while. */
 void fold_trim(struct db *db);
+/* Nor is what LMDB keeps of the pages they changed. It gives them back only when it is closed, so it is, and opened again; who
+ * wants to read waits for a part of a millisecond, and meets its pages anew. By whoever folds. 1: done, 0: it was
+ * little, or somebody was reading; or an error, for good. */
+int db_shed(struct db *db);
 
 /* ── reading: each from a snapshot at least as new as the last commit ── */
 

@@ -50,6 +50,7 @@ struct db {
 	struct {                             /* whose thread folds: from one fold to the next */
 		struct blocks blocks;
 		size_t        records, messages;     /* room for so many was needed last time */
+		uint64_t      pages;                 /* bytes of pages LMDB keeps, about: the most one commit changed */
 	} folding;
 };
 
@@ -61,6 +62,14 @@ static inline bool db_has_table(const struct db *db, enum table t)
 /* A snapshot at least as new as the last commit; give it back soon. NOH_OK or an error. */
 int  reader_take(struct db *db, struct reader **r);
 void reader_give(struct reader *r);
+/* The environment is there until the reader is left, without a snapshot. NULL: not now, it moves. */
+struct reader *reader_enter(struct db *db);
+void reader_leave(struct reader *r);
+/* Every reader, while the gate is shut or nobody is left: what it holds of the environment goes. */
+void readers_end(struct db *db);
+/* No reader comes in, and none is in: false if one is, and they may come. */
+bool db_shut(struct db *db);
+void db_unshut(struct db *db);
 /* This table's cursor in the snapshot. NULL: out of memory. */
 MDB_cursor *reader_cursor(struct db *db, struct reader *r, enum table t);
 

@@ -19,6 +19,9 @@
 #define FIRST_MAP ((uint64_t)1 << 30)
 #define IDEM_MS ((uint64_t)24 * 3600 * 1000)
 #define IDEM_BYTES ((uint64_t)1 << 30)
+#define SHED_BYTES ((uint64_t)8 << 20)   /* less of LMDB's memory is not worth it */
+#define AGAIN 200                /* tries to open again what was open, and the time between them */
+#define AGAIN_US 20000
 #define LOOKS 20                 /* beside a running box the head may change while we read it */
 
 /* The first two pages of an LMDB 0.9 file each hold this, 16 bytes in; the newer txnid counts. */
@@ -343,6 +346,54 @@ static int open_in(struct db *db, const struct db_options *o)
 			rc = db_errno("sync", db->fixed.file);
 	}
 	return rc;
+}
+
+/* ── the memory that LMDB keeps ── */
+
+static int open_again(struct db *db, const char *path, uint64_t map_bytes)
+{
+	MDB_txn *txn;
+	int rc = env_open(db, path, map_bytes);
+
+	if (rc == NOH_OK)
+		rc = db_error(db, mdb_txn_begin(db->fixed.env, NULL, MDB_RDONLY, &txn), "opening");
+	if (rc == NOH_OK) {
+		rc = tables_open(db, txn, 0);
+		if (rc != NOH_OK)
+			mdb_txn_abort(txn);
+		else
+			rc = db_error(db, mdb_txn_commit(txn), "opening");
+	}
+	if (rc != NOH_OK && db->fixed.env) {
+		mdb_env_close(db->fixed.env);
+		db->fixed.env = NULL;
+	}
+	return rc;
+}
+
+int db_shed(struct db *db)
+{
+	char path[sizeof db->fixed.file];
+	MDB_envinfo info;
+	int rc;
+
+	if (db->folding.pages < SHED_BYTES)
+		return 0;
+	if (!db_shut(db))
+		return 0;                        /* somebody reads: the next time */
+	snprintf(path, sizeof path, "%s", db->fixed.file);
+	*strrchr(path, '/') = 0;
+	mdb_env_info(db->fixed.env, &info);
+	readers_end(db);
+	mdb_env_close(db->fixed.env);
+	db->fixed.env = NULL;
+	db->folding.pages = 0;
+	for (int i = 0; (rc = open_again(db, path, info.me_mapsize)) != NOH_OK && i < AGAIN; i++)
+		usleep(AGAIN_US);                /* no file or no memory to be had, for a moment */
+	if (rc != NOH_OK)
+		return rc;                       /* and the gate stays shut */
+	db_unshut(db);
+	return 1;
 }
 
 int db_open(struct db **out, const struct db_options *o)

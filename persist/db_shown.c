@@ -112,9 +112,14 @@ static int oldest_of(const char *line, void *arg)
 uint64_t db_oldest_reader_ms(struct db *db, uint64_t now_ms)
 {
 	uint64_t oldest = UINT64_MAX, last = load_acquire(&db->shown.last_txn);
+	struct reader *r = reader_enter(db);
+	int rc;
 
-	/* Nothing here looks into the map, which may be moving: the list is in the lock file. */
-	if (mdb_reader_list(db->fixed.env, oldest_of, &oldest) < 0 || oldest >= last)
+	if (!r)
+		return 0;                        /* while it moves nobody holds one */
+	rc = mdb_reader_list(db->fixed.env, oldest_of, &oldest);
+	reader_leave(r);
+	if (rc < 0 || oldest >= last)
 		return 0;
 	for (uint64_t txn = last - oldest < COMMITS ? oldest + 1 : last - COMMITS + 1; txn <= last; txn++) {
 		uint64_t at_ms = load_acquire(&db->shown.commits[txn % COMMITS].txn) == txn

@@ -226,6 +226,8 @@ static int try_commit(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t n
 	else
 		mdb_txn_abort(f->txn);
 	f->txn = NULL;
+	if (f->changed > f->db->folding.pages)
+		f->db->folding.pages = f->changed;
 	if (rc == FOLD_FAILED)
 		return failed;
 	if (rc == MDB_MAP_FULL)

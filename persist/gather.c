@@ -28,9 +28,20 @@
 
 #include <string.h>
 
+static bool is_ring_size(uint64_t bytes)
+{
+	return bytes >= sizeof(struct gather_entry) && (bytes & (bytes - 1)) == 0;
+}
+
+/* Where a position is in its ring. */
+static uint64_t place(const struct gather_ring *r, uint64_t at)
+{
+	return at & (r->fixed.size - 1);
+}
+
 bool gather_open(struct gather *g, uint32_t rings, uint64_t ring_bytes, uint64_t last_bytes, uint64_t epoch)
 {
-	must(ring_bytes % sizeof(struct gather_entry) == 0 && last_bytes % sizeof(struct gather_entry) == 0);
+	must(is_ring_size(ring_bytes) && is_ring_size(last_bytes));
 	g->fixed.ring = (struct gather_ring *)mem_aligned(CACHE_LINE, rings * sizeof *g->fixed.ring);
 	if (!g->fixed.ring)
 		return false;
@@ -52,7 +63,7 @@ bool gather_open(struct gather *g, uint32_t rings, uint64_t ring_bytes, uint64_t
 static void free_large(struct gather *g, struct gather_ring *r, uint64_t from, uint64_t to)
 {
 	while (from != to) {
-		uint8_t *at = r->fixed.bytes + from % r->fixed.size;
+		uint8_t *at = r->fixed.bytes + place(r, from);
 		struct gather_entry e;
 		struct gather_large l;
 
@@ -85,7 +96,7 @@ void gather_close(struct gather *g)
 static uint64_t needed(const struct gather_ring *r, size_t size)
 {
 	uint64_t whole = sizeof(struct gather_entry) + size;
-	uint64_t to_end = r->fixed.size - r->mine.at % r->fixed.size;
+	uint64_t to_end = r->fixed.size - place(r, r->mine.at);
 
 	return to_end < whole ? to_end + whole : whole;
 }
@@ -103,7 +114,7 @@ bool gather_room(struct gather_ring *r, size_t size)
 static uint8_t *put(struct gather_ring *r, enum gather_kind kind, size_t size)
 {
 	struct gather_entry e = { (uint32_t)size, kind };
-	uint8_t *at = r->fixed.bytes + r->mine.at % r->fixed.size;
+	uint8_t *at = r->fixed.bytes + place(r, r->mine.at);
 
 	memcpy(at, &e, sizeof e);
 	r->mine.at += sizeof e + size;
@@ -112,7 +123,7 @@ static uint8_t *put(struct gather_ring *r, enum gather_kind kind, size_t size)
 
 static uint8_t *put_whole(struct gather_ring *r, enum gather_kind kind, size_t size)
 {
-	uint64_t to_end = r->fixed.size - r->mine.at % r->fixed.size;
+	uint64_t to_end = r->fixed.size - place(r, r->mine.at);
 
 	must(gather_room(r, size));           /* who did not ask for room has run user code already */
 	if (to_end < sizeof(struct gather_entry) + size)
@@ -193,7 +204,7 @@ bool gather_peek(struct gather_ring *r, uint64_t head, uint64_t limit, uint64_t 
 	for (;; head += sizeof e + e.size) {
 		if (head == limit)
 			return false;
-		at = r->fixed.bytes + head % r->fixed.size;
+		at = r->fixed.bytes + place(r, head);
 		memcpy(&e, at, sizeof e);
 		if (e.kind != GATHER_SKIP)
 			break;

@@ -49,6 +49,7 @@ struct gather_item {
 	uint64_t       next;         /* the head once it is taken                                 */
 };
 
+/* ring_bytes, last_bytes (of the last one): powers of two. */
 bool gather_open(struct gather *g, uint32_t rings, uint64_t ring_bytes, uint64_t last_bytes, uint64_t epoch);
 void gather_close(struct gather *g);                     /* frees large records left in the rings */
 

@@ -80,6 +80,8 @@ static void look_at_pace(struct keeper *k, const struct journal_stats *stats, ui
 	k->pace.comes = k->pace.at_ns ? per_second(stats->bytes - k->pace.bytes, passed) : 0;
 	k->pace.at_ns = now ? now : 1;
 	k->pace.bytes = stats->bytes;
+	if (!k->pace.busy_ns || k->pace.comes >= fold_bytes(k) / TRIM_SECONDS)
+		k->pace.busy_ns = k->pace.at_ns;
 }
 
 /* Not to be late: at the latest when it will be time. */
@@ -104,14 +106,21 @@ static uint64_t most_bytes(const struct keeper *k)
 	return k->most && k->most < batch ? k->most : batch;
 }
 
-/* A fold takes much memory. If the next one is a while away, it is the system's meanwhile. */
-static void trim(struct keeper *k)
+/* A fold takes much memory. If the next one is a while away, it is the system's meanwhile. What was little for a moment only
+ * is not little: taking the memory again costs more than the fold's own work on it. */
+static int trim(struct keeper *k)
 {
-	if (!k->trims || (!load_relaxed(&k->memory) && k->pace.comes >= fold_bytes(k) / TRIM_SECONDS))
-		return;
-	k->trims = false;
-	fold_trim(k->db);
-	mem_trim();
+	bool calm = k->pace.at_ns - k->pace.busy_ns >= QUIET_NS;
+	int shed = calm ? db_shed(k->db) : 0;
+
+	if (shed < 0)
+		return shed;
+	if (shed || (k->trims && (calm || load_relaxed(&k->memory)))) {
+		k->trims = false;
+		fold_trim(k->db);
+		mem_trim();
+	}
+	return NOH_OK;
 }
 
 static void tell_store(struct keeper *k, uint64_t epoch)
@@ -190,7 +199,10 @@ static int fold_once(struct keeper *k)
 	fold_limit(f, &pages);
 	rc = fold_commit(f, upto, last, k->wall_ms(k->wall_arg));
 	k->trims = true;
-	trim(k);
+	int trimmed = trim(k);
+
+	if (trimmed != NOH_OK)
+		return trimmed;
 	if (rc == NOH_FULL)
 		return fold_less(k, &pages);
 	if (rc != NOH_OK)
@@ -264,18 +276,20 @@ int keeper_step(struct keeper *k)
 	db_stamp(k->db, &frame, &epoch);
 	look_at_pace(k, &stats, now);
 	plan_nap(k, &stats);
-	trim(k);
 	if (is_time(k, &stats, frame, now)) {
 		store_seq_cst(&k->asked, 0);
 		return fold_timed(k, stats.unfolded_bytes);
 	}
+	int rc = trim(k);
+
+	if (rc != NOH_OK)
+		return rc;
 	if (stats.durable_frame <= frame) {
 		store_seq_cst(&k->asked, 0);             /* there is nothing more to give */
 		if (k->store && store_disk_overlay_bytes(k->store))
 			tell_store(k, durable);
 	}
-	int rc = journal_folded(k->journal, frame);      /* the next segment, if need be */
-
+	rc = journal_folded(k->journal, frame);          /* the next segment, if need be */
 	return rc < 0 ? put_off(k, rc) : expire_events(k);
 }
 

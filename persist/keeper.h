@@ -27,6 +27,7 @@ struct keeper {
 	struct {                     /* mine: how fast it comes, and how fast it goes            */
 		uint64_t at_ns, bytes, frame;    /* as last looked at                            */
 		uint64_t quiet_ns;               /* since when no frame came                     */
+		uint64_t busy_ns;                /* when much came last                          */
 		uint64_t comes, goes;            /* bytes a second; 0: not known                 */
 		uint64_t nap_ns;                 /* until it is worth looking again              */
 	} pace;

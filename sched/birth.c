@@ -78,11 +78,37 @@ void birth_name_of(struct sched *s, struct cell *c, struct named *who)
 	who->hash = load_relaxed(&load_relaxed(&c->body)->hash);
 }
 
+static inline bool same_word(const char *a, const char *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof x);
+	memcpy(&y, b, sizeof y);
+	return x == y;
+}
+
+/* Reads these bytes and no others. memcmp reads 32 at a time, and from the end of a body on into the next line, which
+ * nobody has asked for before: that was a tenth of what a request cost. */
+static inline bool same_id(const char *a, const char *b, size_t n)
+{
+	size_t i = 0;
+
+	if (n < 8) {
+		while (i < n && a[i] == b[i])
+			i++;
+		return i == n;
+	}
+	for (; i + 8 < n; i += 8)
+		if (!same_word(a + i, b + i))
+			return false;
+	return same_word(a + n - 8, b + n - 8);
+}
+
 bool birth_is(struct cell *c, const struct named *who)
 {
 	return load_relaxed(&c->type) == who->type->index &&
 	       body_id_len(who->type, c->body) == who->a.id_len &&
-	       memcmp(body_id(who->type, c->body), who->a.id, who->a.id_len) == 0;
+	       same_id(body_id(who->type, c->body), who->a.id, who->a.id_len);
 }
 
 /* ── cells ── */

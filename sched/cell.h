@@ -29,7 +29,7 @@ struct cell {
 	atomic_u8      life;         /* shown: noh_life, and LIFE_... beside it        */
 	uint8_t        flags;        /* mine: CELL_...                                 */
 	_Atomic(struct body *) body; /* the id part is shown, the rest mine            */
-	struct ext    *ext;          /* mine: what few actors have; NULL: none of it   */
+	_Atomic(struct ext *) ext;   /* mine: what few actors have; NULL: none of it. (Where it is is shown: a hint) */
 };
 static_assert(sizeof(struct cell) == CACHE_LINE, "an idle actor is one line and a small body");
 

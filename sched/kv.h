@@ -56,6 +56,13 @@ static inline const void *kv_key(const struct kv_node *n)
 	return (const uint8_t *)n + sizeof *n + n->vlen;
 }
 
+/* Its entries will be looked at: the first lines of where they are. */
+static inline void kv_fetch(const struct kv *kv)
+{
+	__builtin_prefetch(kv->root);
+	__builtin_prefetch((const char *)kv->root + 64);
+}
+
 /* NOH_OK, NOH_EINVAL (key length), NOH_ENOMEM; delete also NOH_END: there is no such key. */
 int kv_put(struct kv *kv, struct kv_log *log, const void *key, size_t klen, const void *val,
 	   size_t vlen);

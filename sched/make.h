@@ -85,7 +85,7 @@ static ALWAYS_INLINE int make_cell(struct port *p, const struct named *who, bool
 	store_relaxed(&c->type, (uint16_t)who->type->index);
 	store_relaxed(&c->life, NOH_NOT_ACTIVE);
 	c->flags = 0;
-	c->ext = NULL;
+	store_relaxed(&c->ext, NULL);
 	if (load_relaxed(&c->mailbox.gen) == 0)
 		store_relaxed(&c->mailbox.gen, 1);
 	store_relaxed(&c->last_active, p->worker ? p->worker->mine.now_ds

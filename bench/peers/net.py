@@ -272,7 +272,8 @@ def restart():
 
 
 def memory():
-    """RssAnon of 5 M counters with 12-character keys; and with a budget, served from disk."""
+    """RssAnon of 5 M counters with 12-character keys: as they were written, and when what that took is given back; and with a
+    budget, served from disk."""
     peers = [lambda: Noh("none"), lambda: Noh("disk"), lambda: Redis("off"), lambda: Redis("off", valkey=True),
              lambda: Noh("disk", "--memory", "200MB", name="noh-200MB")]
     for make in peers:
@@ -280,14 +281,15 @@ def memory():
             for s in started:
                 empty = s.rss_anon()
                 fill(s, plan.big)
-                full = s.rss_anon()
+                loaded = s.rss_anon()
+                full = s.settled_rss_anon()
                 r = load(s, "get", 50, 16, keys=plan.big, seconds=max(plan.seconds, 1 if plan.quick else 10))
                 after = s.rss_anon()
                 present = s.count_present(plan.big, 500 if plan.quick else 20000)
                 say(f"memory  {s.name:12} {(full - empty) / plan.big:6.1f} bytes a key, {after / 1e6:.0f} MB after reads, "
                     f"{present:.2%} of a sample there")
-                emit("memory", s.name, keys=plan.big, bytes_per_key=(full - empty) / plan.big, rss_anon=full,
-                     rss_anon_after=after, present=present, rate=r["rate"] if r else None)
+                emit("memory", s.name, keys=plan.big, bytes_per_key=(full - empty) / plan.big, rss_anon_loaded=loaded,
+                     rss_anon=full, rss_anon_after=after, present=present, rate=r["rate"] if r else None)
 
 
 def latency_of(row, peers, mix, clients, pipeline, **more):

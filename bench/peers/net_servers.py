@@ -152,6 +152,16 @@ class Server:
         with open(f"/proc/{self.pid}/status") as f:
             return sum(int(l.split()[1]) * 1024 for l in f if l.startswith("RssAnon"))
 
+    def settled_rss_anon(self, seconds=13, limit=40):
+        """The same once it has not gone down for some seconds: writers give back later what they took."""
+        least, since, end = self.rss_anon(), time.monotonic(), time.monotonic() + limit
+        while time.monotonic() - since < seconds and time.monotonic() < end:
+            time.sleep(0.1)
+            now = self.rss_anon()
+            if now < least:
+                least, since = now, time.monotonic()
+        return self.rss_anon()
+
     def count_present(self, keys, sample):
         """The share of a sample of the keys that have a value."""
         there = 0

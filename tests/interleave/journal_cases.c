@@ -24,11 +24,11 @@ static void open_gather(void)
 	store_relaxed(&w->gather.shown.epoch, 1);
 }
 
-/* A record is its number and, where struct record_head has it, its tag. */
+/* A record is its number and, where struct record_head has it, its tag; with what stands before it, half a ring. */
 static bool push_record(int ring, uint64_t number)
 {
 	struct gather_ring *r = &w->gather_ring[ring];
-	uint64_t words[2];
+	uint64_t words[3] = {0};
 
 	if (!gather_room(r, sizeof words))
 		return false;

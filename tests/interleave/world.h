@@ -53,7 +53,7 @@ struct world {
 	atomic_u32        flag[4];
 	struct gather     gather;
 	struct gather_ring gather_ring[2];
-	uint8_t           gather_bytes[2][48];
+	uint8_t           gather_bytes[2][64];
 	PLAIN(uint32_t)   gather_mark[2][2];
 	atomic_u64        durable;
 	atomic_u32        step;

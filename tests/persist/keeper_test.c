@@ -1,5 +1,6 @@
 /* tests/persist/keeper_test.c - when it folds, in which order it tells whom, and what stops it. */
 #include "persist/keeper.h"
+#include "persist/db_in.h"
 
 #include "tests/persist/image_kit.h"
 #include "tests/persist/mem_disk.h"
@@ -104,6 +105,32 @@ static struct journal_stats journal_says(void)
 
 	journal_get_stats(j, &st);
 	return st;
+}
+
+/* A frame a millisecond is fast; none for ten seconds is calm. */
+static void what_lmdb_keeps_goes_when_little_comes(void)
+{
+	start_keeper();
+	kit.db->folding.pages = UINT64_MAX;
+	(void)turn("cart:1", 1, "pears");
+	EXPECT(keeper_step(&k) >= 0);                    /* measures from here on */
+	kit.db->folding.pages = UINT64_MAX;
+	for (uint64_t i = 2; i < 52; i++) {
+		(void)turn("cart:1", i, "apples");
+		clock_virtual_advance(&now, SECOND / 1000);
+	}
+	EXPECT(keeper_step(&k) >= 0);
+	for (int i = 0; i < 9; i++) {
+		EXPECT_EQ(kit.db->folding.pages, UINT64_MAX);    /* the next fold may come soon */
+		clock_virtual_advance(&now, SECOND);
+		EXPECT(keeper_step(&k) >= 0);
+	}
+	clock_virtual_advance(&now, SECOND + SECOND / 2);
+	EXPECT(keeper_step(&k) >= 0);
+	EXPECT_EQ(kit.db->folding.pages, 0);
+	EXPECT_EQ(keeper_fold_all(&k), NOH_OK);
+	EXPECT(loads("cart:1", "51 S1:apples"));
+	finish_keeper();
 }
 
 static void it_waits_for_age(void)
@@ -456,6 +483,7 @@ static void a_sleeping_keeper_is_woken(void)
 }
 
 TEST_MAIN(
+	TEST(what_lmdb_keeps_goes_when_little_comes),
 	TEST(it_waits_for_age),
 	TEST(it_waits_for_bytes),
 	TEST(it_waits_longer_if_little_comes_while_it_folds),
