@@ -41,6 +41,8 @@ static int fold_tail(struct care *c, struct journal_end *end)
 	rc = journal_must_be_there(c->disk, c->dir.path);
 	if (rc == NOH_OK)
 		rc = care_named(journal_recover(c->disk, c->dir.id, stamp, fold_record, f, end), c->dir.path);
+	if (rc == NOH_OK && end->frame > stamp)
+		rc = journal_settle(c->disk);
 	if (rc != NOH_OK || end->frame <= stamp) {
 		fold_abort(f);
 		return rc;

@@ -53,6 +53,8 @@ struct disk {
 	unsigned    in_flight;   /* how many submits it takes before a reap, at least 1  */
 	bool        at_once;     /* set by who submits: submits may block until they have ended */
 	bool        ended;       /* set by submit: it has, and is to be reaped before the next one */
+	bool      (*has_time)(void *arg, uint64_t done);   /* set by who fills; asked when so much is: may it take its time? */
+	void       *time_arg;
 };
 
 enum disk_io { DISK_AUTO, DISK_URING, DISK_PLAIN };
@@ -74,7 +76,8 @@ static inline int disk_size(struct disk *d, struct disk_file *f, uint64_t *bytes
 }
 
 /* Make it `bytes` long, every block written with zeros and synced: writing there later needs no
- * metadata. NOH_ENOSPC leaves the file to be removed. */
+ * metadata. Where it has time, a little at a time: others write to that disk as well, and wait for their writes.
+ * NOH_ENOSPC leaves the file to be removed. */
 static inline int disk_fill(struct disk *d, struct disk_file *f, uint64_t bytes)
 {
 	return d->ops->fill(f, bytes);

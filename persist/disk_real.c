@@ -25,7 +25,8 @@
 #define IN_FLIGHT 2
 #define SMALL 65536              /* a lone write up to that is sooner there by a call that blocks: decision 0005 */
 #define NAME_MAX_LEN 256
-#define PIECE (UINT64_C(1) << 20)
+#define PIECE (UINT64_C(1) << 18)
+#define BREATH_US 2000           /* between two pieces, if there is time */
 
 struct disk_file {
 	struct real *disk;
@@ -192,6 +193,19 @@ static int real_sync(struct disk_file *f)
 	return fsync(f->fd) ? failed(f->disk, "sync", f->name) : NOH_OK;
 }
 
+/* What was written so far is on its way before the next piece: all of it at once, at the end, would keep the disk from
+ * whoever waits for one small write. */
+static void breathe(struct disk_file *f, uint64_t off, uint64_t len)
+{
+	struct disk *d = &f->disk->disk;
+
+	if (!d->has_time || !d->has_time(d->time_arg, off + len))
+		return;
+	(void)sync_file_range(f->fd, (off_t)off, (off_t)len,
+			      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+	usleep(BREATH_US);
+}
+
 /* Written and not only promised: fallocate leaves extents whose first write changes metadata. */
 static int real_fill(struct disk_file *f, uint64_t bytes)
 {
@@ -200,8 +214,12 @@ static int real_fill(struct disk_file *f, uint64_t bytes)
 
 	if (!zeros)
 		return error_set(NOH_ENOMEM, "no memory to fill %s", f->name);
-	for (uint64_t off = 0; rc == NOH_OK && off < bytes; off += PIECE)
-		rc = real_write(f, zeros, (size_t)(bytes - off < PIECE ? bytes - off : PIECE), off);
+	for (uint64_t off = 0; rc == NOH_OK && off < bytes; off += PIECE) {
+		size_t len = (size_t)(bytes - off < PIECE ? bytes - off : PIECE);
+
+		rc = real_write(f, zeros, len, off);
+		breathe(f, off, len);
+	}
 	mem_free(zeros, PIECE);
 	if (rc == NOH_OK && ftruncate(f->fd, (off_t)bytes))
 		rc = failed(f->disk, "resize", f->name);

@@ -67,6 +67,10 @@ typedef int journal_each_fn(void *arg, uint64_t frame, uint64_t epoch, const str
 int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
 		    void *arg, struct journal_end *end);
 
+/* What recovery has read may be in a cache only, if the last run ended with it under way. Makes it durable: before anything
+ * is built on it, or written to the image, which must never have a frame that the journal may lose (journal_open does so). */
+int journal_settle(struct disk *disk);
+
 /* After recovery: opens a new segment above `end`, never appends to an old one. Old segments stay
  * until journal_folded lets them go. Epochs begin at end->epoch + 1. */
 int journal_open(struct journal **j, const struct journal_options *o, const struct journal_end *end);

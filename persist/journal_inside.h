@@ -82,6 +82,7 @@ struct journal {
 		struct walk     walk;
 		bool            walking;
 		uint64_t        folded;          /* frame                                        */
+		uint64_t        used_then;       /* of the segment, when the next one was last added to */
 		uint64_t        mark, mark_pos;  /* a frame whose place in bytes is known        */
 		uint64_t        reached, reached_pos;   /* where the last read from there ended; folded or not */
 	} keeper;

@@ -64,6 +64,17 @@ static bool all_folded(struct journal *j, struct segment *s)
 
 /* ── making the next segment ── */
 
+/* Frames are written meanwhile, and the next segment has grown by more than four times what has gone of this one's rest. */
+static bool has_time(void *arg, uint64_t done)
+{
+	struct journal *j = arg;
+	uint64_t used = load_relaxed(&j->shown.used), half = j->fixed.segment_bytes / 2;
+	bool moves = used != j->keeper.used_then;
+
+	j->keeper.used_then = used;
+	return moves && (used <= half || done > 4 * (used - half));
+}
+
 static int make_next(struct journal *j)
 {
 	struct segment *old = j->keeper.oldest;
@@ -94,25 +105,24 @@ static int make_next(struct journal *j)
 	return NOH_OK;
 }
 
-/* As many folded ones stay, to be recycled, as the limit allows. */
+/* As many folded ones stay, to be recycled, as the limit allows. Each is gone for good before the next one goes: a segment
+ * without the one after it is the sign of a journal that has lost its end. */
 static int let_go(struct journal *j)
 {
 	uint64_t most = j->fixed.limit / j->fixed.segment_bytes + 2;
-	bool any = false;
+	int rc = NOH_OK;
 
-	while (all_folded(j, j->keeper.oldest) &&
+	while (rc == NOH_OK && all_folded(j, j->keeper.oldest) &&
 	       (load_relaxed(&j->kept.segments) > most ||
 		j->keeper.oldest->info.bytes != j->fixed.segment_bytes)) {
 		uint64_t number = j->keeper.oldest->info.number;
 
 		list_drop(j);
-		int rc = disk_remove(j->fixed.disk, segment_name(number, "seg").text);
-
-		if (rc != NOH_OK && rc != NOH_END)
-			return rc;
-		any = true;
+		rc = disk_remove(j->fixed.disk, segment_name(number, "seg").text);
+		if (rc == NOH_OK || rc == NOH_END)
+			rc = disk_sync_dir(j->fixed.disk, JOURNAL_DIR);
 	}
-	return any ? disk_sync_dir(j->fixed.disk, JOURNAL_DIR) : NOH_OK;
+	return rc;
 }
 
 /* How many bytes of frames are folded: exactly, if `frame` is where journal_read stopped. */
@@ -265,20 +275,6 @@ int journal_read(struct journal *j, uint64_t after, uint64_t most, journal_each_
 
 /* ── open and close ── */
 
-/* What recovery has read may be in a cache only, if the last run ended with it under way; this run builds
- * on it, so it has to be on disk first. */
-static int sync_old(struct journal *j, const struct segment_info *info)
-{
-	struct disk_file *file;
-	int rc = disk_open(j->fixed.disk, segment_name(info->number, "seg").text, DISK_WRITE, &file);
-
-	if (rc != NOH_OK)
-		return rc;
-	rc = disk_sync(j->fixed.disk, file);
-	disk_close(j->fixed.disk, file);
-	return rc;
-}
-
 static int open_old(struct journal *j, const struct journal_end *end)
 {
 	struct segment_list list;
@@ -286,12 +282,13 @@ static int open_old(struct journal *j, const struct journal_end *end)
 
 	if (rc != NOH_OK)
 		return rc;
+	rc = journal_settle(j->fixed.disk);          /* this run builds on it */
+	if (rc != NOH_OK)
+		return rc;
 	rc = segment_list(j->fixed.disk, &list);
 	for (size_t i = 0; rc == NOH_OK && i < list.count; i++) {
 		must(list.at[i].number <= end->segment);
 		rc = segment_look(j->fixed.disk, j->fixed.dir_id, &list.at[i]);
-		if (rc == NOH_OK)
-			rc = sync_old(j, &list.at[i]);
 		struct segment *s = rc == NOH_OK ? list_add(j, &list.at[i]) : NULL;
 
 		if (rc == NOH_OK && !s)
@@ -299,8 +296,6 @@ static int open_old(struct journal *j, const struct journal_end *end)
 		if (s)
 			store_relaxed(&s->end_pos, end->bytes);
 	}
-	if (rc == NOH_OK && list.count)
-		rc = disk_sync_dir(j->fixed.disk, "");   /* the name of the folder, too */
 	segment_list_free(&list);
 	return rc == NOH_END ? error_set(NOH_EDISK, "a segment went away") : rc;
 }
@@ -390,6 +385,8 @@ int journal_open(struct journal **out, const struct journal_options *o, const st
 	j->fixed.on_durable = o->on_durable;
 	j->fixed.arg = o->arg;
 	j->fixed.events = o->events;
+	o->disk->has_time = has_time;
+	o->disk->time_arg = j;
 	uint64_t last_bytes, ring_bytes = plan_sizes(j, o, &last_bytes);
 
 	walk_open(&j->keeper.walk, o->disk, o->dir_id);
@@ -419,6 +416,7 @@ void journal_close(struct journal *j)
 	if (j->mine.first != j->mine.after)          /* it failed: the buffers are still the disk's */
 		while (disk_reap(j->fixed.disk, true, &ticket, &result) == NOH_OK)
 			;
+	j->fixed.disk->has_time = NULL;
 	while (j->keeper.oldest)
 		list_drop(j);
 	walk_close(&j->keeper.walk);

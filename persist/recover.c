@@ -40,6 +40,31 @@ static int reaches(const struct walk *w, uint64_t after)
 			 "journal's end is missing; restore the directory from a backup", w->group, after);
 }
 
+static int sync_segment(struct disk *disk, uint64_t number)
+{
+	struct disk_file *file;
+	int rc = disk_open(disk, segment_name(number, "seg").text, DISK_WRITE, &file);
+
+	if (rc != NOH_OK)
+		return rc;
+	rc = disk_sync(disk, file);
+	disk_close(disk, file);
+	return rc;
+}
+
+int journal_settle(struct disk *disk)
+{
+	struct segment_list list;
+	int rc = segment_list(disk, &list);
+
+	for (size_t i = 0; rc == NOH_OK && i < list.count; i++)
+		rc = sync_segment(disk, list.at[i].number);
+	if (rc == NOH_OK && list.count)
+		rc = disk_sync_dir(disk, "");            /* the name of the folder, too */
+	segment_list_free(&list);
+	return rc == NOH_END ? error_set(NOH_EDISK, "a segment went away") : rc;
+}
+
 int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
 		    void *arg, struct journal_end *end)
 {

@@ -123,11 +123,11 @@ bool node_set_body(struct sysmsg *n, const void *body, size_t len)
 
 /* ── a runnable actor finds a worker ── */
 
-/* The address's home if it is awake; else one that is, so that a lone message wakes nobody for
- * nothing; else the home. Never one that is stuck in a long turn. */
+/* The address's home if it is awake; else one that is, so that a lone message wakes nobody for nothing; else
+ * the one that is quickest with a lone record, or the home. Never one that is stuck in a long turn. */
 static struct worker *pick_worker(struct sched *s, struct cell *c)
 {
-	uint32_t home = ring_hash_owner(&s->homes, c->body->hash), awake;
+	uint32_t home = ring_hash_owner(&s->homes, c->body->hash), awake, best;
 	struct worker *w = &s->workers[home];
 
 	if (!load_relaxed(&w->shared.park.asleep) && !load_relaxed(&w->shared.stuck))
@@ -136,6 +136,9 @@ static struct worker *pick_worker(struct sched *s, struct cell *c)
 	if (awake && !load_relaxed(&s->workers[awake - 1].shared.stuck) &&
 	    !load_relaxed(&s->workers[awake - 1].shared.park.asleep))
 		return &s->workers[awake - 1];
+	best = writer_ask(&s->writers, s->worker_count);
+	if (best)
+		w = &s->workers[best - 1];
 	for (uint32_t i = 0; load_relaxed(&w->shared.stuck) && i < s->worker_count; i++)
 		w = &s->workers[(home + i) % s->worker_count];
 	return w;

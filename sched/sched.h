@@ -34,6 +34,7 @@
 #include "sched/spread.h"
 #include "sched/type.h"
 #include "sched/wheel.h"
+#include "sched/writer.h"
 
 #define SLICE 128              /* messages of one actor (or of a chain of hand-offs) in a row     */
 #define BATCH_MAX 64
@@ -238,6 +239,7 @@ struct worker {
 		bool             networked;        /* it has sockets                                 */
 		bool             crowded;          /* and many who use them                          */
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
+		struct lone_writer    writer;           /* how long my lone writes take                 */
 		struct cell     *placed;           /* it is served and holds a place of its type (limit.h) */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
@@ -328,6 +330,7 @@ struct sched {
 
 	alignas(CACHE_LINE) atomic_u32 stopping;   /* 1: refuse outside; 2: deactivate all; 3: end */
 	atomic_u32           awake;            /* index + 1 of a worker that is probably awake     */
+	struct lone_writers       writers;          /* whom to wake for a lone record (writer.h)        */
 	atomic_u32           sleepers;         /* workers that are parked                          */
 	atomic_u32           room_waiters;     /* outside threads that wait for room               */
 	atomic_u32           room_event;

@@ -313,17 +313,17 @@ static void journal_here(struct worker *w)
 	struct sched *s = w->fixed.sched;
 	struct sched_journal *j = &s->journal;
 	uint64_t began = clock_now_ns(&s->clock), ended;
-	bool busy;
 
 	if (began < w->mine.journal_from_ns || !j->take(j->arg)) {
 		j->wake(j->arg);
 		return;
 	}
 	store_relaxed(&w->shown.serving, SERVING_DISK);
-	busy = j->step(j->arg);
+	bool busy = j->step(j->arg);
 	store_relaxed(&w->shown.serving, 0);
-	(void)let_out(w);
 	ended = clock_now_ns(&s->clock);
+	writer_note(&s->writers, &w->mine.writer, w->fixed.index, ended - began);
+	(void)let_out(w);
 	if (ended - began > JOURNAL_SLOW_NS)
 		w->mine.journal_from_ns = ended + JOURNAL_PAUSE_NS;
 	j->give(j->arg);

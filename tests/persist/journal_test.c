@@ -360,6 +360,30 @@ static void folded_segments_are_recycled_not_filled_again(void)
 	stop();
 }
 
+/* It grows four times as fast as the rest of this one goes, and no faster than that asks for. */
+static void the_next_segment_takes_its_time_if_there_is_some(void)
+{
+	uint64_t n = 0, half;
+
+	start(1);
+	half = stats().segment_bytes / 2;
+	(void)d->disk.has_time(d->disk.time_arg, 0);
+	EXPECT(!d->disk.has_time(d->disk.time_arg, half));               /* nobody writes, nobody is disturbed */
+	push(j, 0, ++n, 1000);
+	EXPECT_EQ(steps(j), JOURNAL_IDLE);
+	EXPECT(d->disk.has_time(d->disk.time_arg, 0));                   /* it is not wanted yet */
+	while (stats().bytes < half + half / 4) {
+		push(j, 0, ++n, 1000);
+		EXPECT_EQ(steps(j), JOURNAL_IDLE);
+		EXPECT_EQ(journal_prepare(j), NOH_OK);
+	}
+	EXPECT(!d->disk.has_time(d->disk.time_arg, half));               /* it will be soon */
+	push(j, 0, ++n, 1000);
+	EXPECT_EQ(steps(j), JOURNAL_IDLE);
+	EXPECT(d->disk.has_time(d->disk.time_arg, 2 * half));
+	stop();
+}
+
 static void every_allocation_may_fail(void)
 {
 	uint64_t upto = 0, epoch = 0;
@@ -544,6 +568,7 @@ TEST_MAIN(
 	TEST(at_the_limit_it_waits_until_something_is_folded),
 	TEST(what_was_read_and_not_folded_is_read_again_from_its_place),
 	TEST(the_keeper_reads_what_is_durable_and_no_more),
+	TEST(the_next_segment_takes_its_time_if_there_is_some),
 	TEST(folded_segments_are_recycled_not_filled_again),
 	TEST(every_allocation_may_fail),
 	TEST(an_effect_is_never_in_an_earlier_frame_than_its_cause, "MB-10 US-09"))

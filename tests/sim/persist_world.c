@@ -278,7 +278,7 @@ static bool go_on(struct world *w)
 		if (world_went_wrong(w, fold_begin(w->db, &f), "fold_begin"))
 			return false;
 		if (world_went_wrong(w, journal_recover(w->disk, DIR_ID, frame, fold_record, f, &end),
-			       "journal_recover")) {
+			       "journal_recover") || world_went_wrong(w, journal_settle(w->disk), "journal_settle")) {
 			fold_abort(f);
 			return false;
 		}
