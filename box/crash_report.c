@@ -5,6 +5,7 @@
  */
 #include "box/box.h"
 
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,10 +59,26 @@ static void put_note(int fd, uint32_t worker, const struct note *n)
 	put_text(fd, "\n");
 }
 
+/* LMDB trusts its pages: who ends in its code has most likely met one that is damaged. */
+static void put_image(int fd, const noh_box *box, void *const *stack, int depth)
+{
+	Dl_info in;
+
+	for (int i = 0; i < depth; i++) {
+		if (!dladdr(stack[i], &in) || !in.dli_fname || !strstr(in.dli_fname, "liblmdb"))
+			continue;
+		put_text(fd, "this happened while the image was read or written: ");
+		put_text(fd, box->disk.dir.path);
+		put_text(fd, "/image/data.mdb may be damaged; noh verify says whether it is, then restore a backup\n");
+		return;
+	}
+}
+
 void noh_crash_report(noh_box *box, int fd)
 {
 	const struct note *notes = box ? box->sched.notes : NULL;
 	void *stack[STACK_MOST];
+	int depth = backtrace(stack, STACK_MOST);
 	uint32_t busy = 0;
 
 	put_text(fd, "noh " NOH_VERSION " crash report\n");
@@ -72,6 +89,8 @@ void noh_crash_report(noh_box *box, int fd)
 		}
 	if (notes && !busy)
 		put_text(fd, "no worker was running an actor\n");
+	if (box && box->disk.locked)
+		put_image(fd, box, stack, depth);
 	put_text(fd, "stack of this thread:\n");
-	backtrace_symbols_fd(stack, backtrace(stack, STACK_MOST), fd);
+	backtrace_symbols_fd(stack, depth, fd);
 }

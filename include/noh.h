@@ -1228,7 +1228,8 @@ typedef int noh_piece_fn(void *user, const noh_piece *piece);
 NOH_API int noh_inspect_actor(const char *dir, const char *address, noh_piece_fn *each, void *user);
 
 /* Write to fd what this box was doing: for every worker inside user code the actor, the kind of message
- * and the version of its type (a box with a data directory knows), then the stack of this thread. For a
+ * and the version of its type (a box with a data directory knows), the image's file if it ended inside LMDB,
+ * then the stack of this thread. For a
  * handler of SIGSEGV and its like: takes no lock and no memory. Call backtrace(3) once beforehand: its
  * first call loads a library. box may be NULL. */
 NOH_API void noh_crash_report(noh_box *box, int fd);

@@ -126,12 +126,11 @@ bool read_time(struct call *c, const struct arg *a, bool seconds, uint32_t how, 
 		out_not_int(call_out(c));
 		return false;
 	}
-	if (n < least || __builtin_mul_overflow(n, seconds ? 1000 : 1, &n) || n > most ||
-	    n < -NOH_COUNTER_TIME_MAX) {
+	if (n < least || __builtin_mul_overflow(n, seconds ? 1000 : 1, &n) || n > most) {
 		out_error(call_out(c), "invalid expire time in '%s' command", c->command->name);
 		return false;
 	}
-	*time = n;
+	*time = n > -NOH_COUNTER_TIME_MAX ? n : -NOH_COUNTER_TIME_MAX;    /* what is over is over, however long */
 	return true;
 }
 
@@ -276,15 +275,14 @@ static void set(struct call *c, const noh_counter_set *body, const struct arg *k
 /* One option of SET at argv[*at]; false: the error is written. */
 static bool set_option(struct call *c, uint32_t *at, noh_counter_set *body, uint64_t *how, struct arg *key)
 {
-	const uint32_t conditions = NOH_COUNTER_IF_NONE | NOH_COUNTER_IF_THERE;
 	const struct arg *a = &c->argv[*at];
 	int time = time_option(c, at, &body->flags, &body->time);
 
 	if (time != 0)
 		return time > 0;
-	if (arg_is(a, "nx") && !(body->flags & conditions)) {
+	if (arg_is(a, "nx") && !(body->flags & NOH_COUNTER_IF_THERE)) {
 		body->flags |= NOH_COUNTER_IF_NONE;
-	} else if (arg_is(a, "xx") && !(body->flags & conditions)) {
+	} else if (arg_is(a, "xx") && !(body->flags & NOH_COUNTER_IF_NONE)) {
 		body->flags |= NOH_COUNTER_IF_THERE;
 	} else if (arg_is(a, "keepttl") && !(body->flags & (NOH_COUNTER_IN | NOH_COUNTER_AT))) {
 		body->flags |= NOH_COUNTER_KEEP;

@@ -87,6 +87,13 @@ static void arm_accept(struct ring *r, uint32_t i)
 	r->listeners[i].armed = true;
 }
 
+static void arm_listeners(struct ring *r)
+{
+	for (uint32_t i = 0; r->accepts && !r->starved && i < r->listener_count; i++)
+		if (!r->listeners[i].armed)
+			arm_accept(r, i);
+}
+
 static void arm_receive(struct ring *r, struct io_socket *s)
 {
 	struct io_uring_sqe *sqe = entry(r);
@@ -129,9 +136,13 @@ static void ring_unlisten(struct io *io)
 			cancel(r, data_of(OP_ACCEPT, i, 0));
 }
 
+/* At once: the worker may sleep before it polls again, and nobody would wake it. */
 static void ring_relisten(struct io *io)
 {
-	ring_of(io)->starved = false;            /* poll arms it */
+	struct ring *r = ring_of(io);
+
+	r->starved = false;
+	arm_listeners(r);
 }
 
 static bool ring_begin(struct io *io, struct io_socket *s)
@@ -352,9 +363,7 @@ static uint32_t ring_poll(struct io *io)
 
 	if (!r->wake_armed)
 		arm_wake(r);
-	for (uint32_t i = 0; r->accepts && !r->starved && i < r->listener_count; i++)
-		if (!r->listeners[i].armed)
-			arm_accept(r, i);
+	arm_listeners(r);
 	if (io_uring_sq_ready(&r->uring) ||
 	    (*r->uring.sq.kflags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)))
 		(void)io_uring_submit_and_get_events(&r->uring);

@@ -158,7 +158,8 @@ static int listen_unix(struct entrance *l, const char *path)
 		(void)unlink(at.sun_path);
 	l->local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (l->local < 0 || bind(l->local, (struct sockaddr *)&at, sizeof at) != 0)
-		return error_set(NOH_ESYSTEM, "cannot listen on %s: %s", path, strerror(errno));
+		return error_set(NOH_ESYSTEM, "cannot listen on %s: %s; choose another path", path,
+				 errno == EADDRINUSE ? "somebody does, or it is a file and no socket" : strerror(errno));
 	l->bound = true;
 	/* Nobody can connect before it listens, and then it is its owner's alone. */
 	if (chmod(at.sun_path, 0700) != 0 || listen(l->local, 1024) != 0)

@@ -269,6 +269,15 @@ static void answer_part(struct net *n, uint32_t number, uint64_t due, int status
 		slot_ready(n, parent);
 }
 
+/* READONLY says which place is full, and how much is needed; only the server knows. */
+static inline void name_the_place(const struct net *n, int status, const void **body, size_t *len)
+{
+	if (status == NOH_ENOSPC && *len == 0) {
+		*body = n->server->no_space;
+		*len = strlen(n->server->no_space);
+	}
+}
+
 void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const void *body, size_t len)
 {
 	uint32_t number = slot_of(n, token);
@@ -281,10 +290,7 @@ void net_answer(struct net *n, uint64_t token, uint64_t due, int status, const v
 		status -= NET_REPLAYED;
 		s->replayed = true;
 	}
-	if (status == NOH_ENOSPC && len == 0) {
-		body = n->server->no_space;
-		len = strlen(n->server->no_space);
-	}
+	name_the_place(n, status, &body, &len);
 	if (s->parent) {
 		answer_part(n, number, due, status, body, len);
 		return;
@@ -324,8 +330,13 @@ void net_answer_parts(struct net *n, uint64_t token, uint64_t due, int status, c
 			   count && parts ? parts[0].len : 0);
 		return;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		keep(s, &s->u.many[i], parts[i].status, parts[i].body, parts[i].len, false);
+	for (uint32_t i = 0; i < count; i++) {
+		const void *body = parts[i].body;
+		size_t len = parts[i].len;
+
+		name_the_place(n, parts[i].status, &body, &len);
+		keep(s, &s->u.many[i], parts[i].status, body, len, false);
+	}
 	s->due = due;
 	slot_ready(n, number);
 }

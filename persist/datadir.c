@@ -29,9 +29,10 @@ static int at_path(char *out, const char *dir, const char *name)
 
 static int refused(const char *what, const char *path)
 {
-	int code = errno == ENOSPC ? NOH_ENOSPC : NOH_ESYSTEM;
+	bool full = errno == ENOSPC || errno == EDQUOT;
 
-	return error_set(code, "%s %s: %s", what, path, strerror(errno));
+	return error_set(full ? NOH_ENOSPC : NOH_ESYSTEM, "%s %s: %s%s", what, path, strerror(errno),
+			 full ? "; make room on that file system" : "");
 }
 
 /* ── the text ── */

@@ -260,7 +260,7 @@ static int free_pages(struct db *db, struct reader *r, uint64_t *pages)
 static int needs_room(struct db *db, uint64_t bytes)
 {
 	return error_set(NOH_ENOSPC, "%s needs %llu MiB more for the next fold and the disk is full; "
-			 "make room: it goes on by itself", db->fixed.file,
+			 "make room: a running box goes on by itself", db->fixed.file,
 			 (unsigned long long)(bytes >> 20) + 1);
 }
 

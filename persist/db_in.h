@@ -84,6 +84,8 @@ int db_keep_length(struct db *db);
 int db_error(struct db *db, int rc, const char *doing);
 int db_errno(const char *doing, const char *path);       /* a system call's */
 int db_damaged(struct db *db, enum table t, const void *key, size_t len);
+/* Is the leaf page in which this key lies, in the map, all that it was? One that lost rows is not. */
+bool db_leaf_is_whole(const struct db *db, const void *key);
 /* statvfs says that there is no room to speak of. */
 bool db_disk_full(struct db *db);
 /* What the meta table says; NOH_ECORRUPT. */

@@ -69,16 +69,15 @@ static int leads_to(MDB_cursor *c, enum table t, MDB_txn *txn, const MDB_val *fr
 	return rc == MDB_SUCCESS && !same_key(&at, to) ? MDB_CORRUPTED : rc;
 }
 
-/* A leaf page as LMDB 0.9 (data version 1, checked at the start) writes it: its nodes fill it from
- * `upper` to the end without gaps. If the head says fewer than there are, they do not. */
+/* As LMDB 0.9 (data version 1, checked at the start) writes it: its nodes fill it from `upper` to the end
+ * without gaps. If the head says fewer than there are, they do not. */
 struct leaf_page { uint64_t number; uint16_t pad, flags, lower, upper; };
 struct leaf_node { uint16_t low, high, flags, key_len; };
 enum { LEAF = 2, ON_PAGES_OF_ITS_OWN = 1 };
 
-static bool page_is_whole(struct db *db, const MDB_val *key)
+bool db_leaf_is_whole(const struct db *db, const void *key)
 {
-	const uint8_t *page = (const uint8_t *)((uintptr_t)key->mv_data &
-						~((uintptr_t)db->fixed.page - 1));
+	const uint8_t *page = (const uint8_t *)((uintptr_t)key & ~((uintptr_t)db->fixed.page - 1));
 	struct leaf_page head;
 	size_t bytes = 0;
 
@@ -112,8 +111,8 @@ static int gap(struct db *db, struct reader *r, enum table t, const MDB_val *low
 
 	if (rc == MDB_SUCCESS && high->mv_size)
 		rc = leads_to(c, t, r->txn, high, MDB_PREV, low);
-	if (rc == MDB_SUCCESS && ((low->mv_size && !page_is_whole(db, low)) ||
-				  (high->mv_size && !page_is_whole(db, high))))
+	if (rc == MDB_SUCCESS && ((low->mv_size && !db_leaf_is_whole(db, low->mv_data)) ||
+				  (high->mv_size && !db_leaf_is_whole(db, high->mv_data))))
 		rc = MDB_CORRUPTED;
 	if (rc == MDB_CORRUPTED)
 		return db_damaged(db, t, high->mv_size ? high->mv_data : low->mv_data,

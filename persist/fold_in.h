@@ -64,6 +64,10 @@ struct fold {
 	struct fold_pages *limit;        /* NULL: none */
 	const uint8_t     *page[TABLES]; /* where the last row of each was written */
 	uint64_t           changed;      /* bytes of pages, as far as rows show them */
+	const uint8_t     *map;          /* where the file is in memory; pages elsewhere are the transaction's own */
+	size_t             map_bytes;
+	const uint8_t     *whole[TABLES]; /* the leaf that was looked at last */
+	struct { const void *key; size_t len; } found[TABLES];   /* by fold_get: the row in its leaf */
 };
 
 /* `len` bytes that live as long as the fold, aligned to 8. NULL: no memory. */
@@ -77,6 +81,7 @@ struct part fold_part(const uint8_t *at);
 int fold_write(struct fold *f, uint64_t frame, uint64_t epoch, uint64_t now_ms, int *failed);
 
 /* fold_side.c: what a record brings besides the actor itself. Results as above. */
+int fold_find_map(struct fold *f);       /* before anything is written */
 int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value);
 /* The same for a row that is there, and on which the cursor stands: fold_get was the last that moved it. */
 int fold_replace(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value);

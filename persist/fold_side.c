@@ -22,14 +22,64 @@ int fold_nomem(struct fold *f)
 	return FOLD_FAILED;
 }
 
+static const uint8_t *page_of(const struct fold *f, const void *at)
+{
+	return (const uint8_t *)((uintptr_t)at & ~(uintptr_t)(f->db->fixed.page - 1));
+}
+
+int fold_find_map(struct fold *f)
+{
+	MDB_envinfo info;
+	MDB_val key, val;
+	uint64_t number;
+	int rc = mdb_cursor_get(f->cursors[TABLE_META], &key, &val, MDB_FIRST);
+
+	if (rc == 0)
+		rc = mdb_env_info(f->db->fixed.env, &info);
+	if (rc != 0)
+		return rc;
+	memcpy(&number, page_of(f, key.mv_data), sizeof number);   /* a page begins with its number */
+	f->map = page_of(f, key.mv_data) - number * f->db->fixed.page;
+	f->map_bytes = info.me_mapsize;
+	return 0;
+}
+
+/* A leaf that lost rows looks as if they had never been, once LMDB has split it. So nothing is added to one, and no
+ * row in it changes its size, before it was looked at: once, as the transaction then has a copy of its own. */
+static bool leaf_is_whole(struct fold *f, enum table t, const void *key)
+{
+	const uint8_t *page = page_of(f, key);
+
+	if (page == f->whole[t] || (uintptr_t)key - (uintptr_t)f->map >= f->map_bytes)
+		return true;
+	f->whole[t] = page;
+	return db_leaf_is_whole(f->db, key);
+}
+
+/* Where a row was not found: the leaf it would be put into. */
+static bool place_is_whole(struct fold *f, enum table t)
+{
+	MDB_val key, val;
+	int rc = mdb_cursor_get(f->cursors[t], &key, &val, MDB_GET_CURRENT);
+
+	if (rc == MDB_NOTFOUND)
+		rc = mdb_cursor_get(f->cursors[t], &key, &val, MDB_PREV);   /* behind the last of its leaf */
+	return rc != 0 || leaf_is_whole(f, t, key.mv_data);
+}
+
 /* Leaves the cursor on the row. */
 int fold_get(struct fold *f, enum table t, const void *key, size_t len, struct value_row *row)
 {
 	MDB_val k = { len, (void *)(uintptr_t)key }, val;
-	int rc = mdb_cursor_get(f->cursors[t], &k, &val, MDB_SET);
+	int rc = mdb_cursor_get(f->cursors[t], &k, &val, MDB_SET_KEY);
 
-	if (rc == 0 && !value_row(t, key, len, val.mv_data, val.mv_size, row))
+	if (rc == 0 ? !value_row(t, key, len, val.mv_data, val.mv_size, row)
+		    : rc == MDB_NOTFOUND && !place_is_whole(f, t))
 		return fold_damaged(f, t, key, len);
+	if (rc == 0) {
+		f->found[t].key = k.mv_data;
+		f->found[t].len = val.mv_size;
+	}
 	return rc;
 }
 
@@ -37,7 +87,7 @@ int fold_get(struct fold *f, enum table t, const void *key, size_t len, struct v
  * changed yet. What is above the leaves is a small part of them. */
 static int note_page(struct fold *f, enum table t, const void *at, size_t len)
 {
-	const uint8_t *page = (const uint8_t *)((uintptr_t)at & ~(uintptr_t)(f->db->fixed.page - 1));
+	const uint8_t *page = page_of(f, at);
 
 	if (page == f->page[t])
 		return 0;
@@ -67,6 +117,8 @@ int fold_put(struct fold *f, enum table t, const void *key, size_t len, size_t v
 
 int fold_replace(struct fold *f, enum table t, const void *key, size_t len, size_t value_len, uint8_t **value)
 {
+	if (value_len != f->found[t].len && !leaf_is_whole(f, t, f->found[t].key))
+		return fold_damaged(f, t, key, len);
 	return put_row(f, t, key, len, value_len, MDB_CURRENT, value);
 }
 

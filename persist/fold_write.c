@@ -349,6 +349,7 @@ static int start(struct fold *f)
 	f->changed = 0;
 	f->unwell = 0;
 	memset(f->page, 0, sizeof f->page);
+	memset(f->whole, 0, sizeof f->whole);
 	for (enum table t = 0; t < TABLES; t++) {
 		int rc = mdb_cursor_open(f->txn, f->db->fixed.tables[t], &f->cursors[t]);
 
@@ -356,7 +357,7 @@ static int start(struct fold *f)
 			return rc;
 	}
 	f->failed = db_read_stamp(f->db, f->txn, &f->stamp);
-	return f->failed == NOH_OK ? 0 : FOLD_FAILED;
+	return f->failed == NOH_OK ? fold_find_map(f) : FOLD_FAILED;
 }
 
 /* The references first, then what they refer to: a record stands on two lines. *ref, *record: how far that was done. */

@@ -82,13 +82,24 @@ static void serve_extra(struct worker *w, struct cell *c, const noh_msg *m, cons
 	after_turn(w, c, rc);
 }
 
+/* Damage and a missing migration have codes of their own: who is told "it failed" would only try again. */
+int serve_broken_code(struct worker *w, struct cell *c)
+{
+	int code = supervise_code(w, c);
+
+	if (code != NOH_EFAILED || (c->flags & CELL_LOADED) || w->mine.unloaded.cell != c ||
+	    (w->mine.unloaded.code != NOH_ECORRUPT && w->mine.unloaded.code != NOH_EVERSION))
+		return code;
+	return w->mine.unloaded.code;
+}
+
 /* Why it could not be activated was found in its state: whoever hears that waits for the state's sake. A client of the
  * network is told why it was given up. */
 void serve_tell_broken(struct worker *w, struct cell *c, uint64_t token)
 {
-	int code = supervise_code(w, c);
+	int code = serve_broken_code(w, c);
 	char text[SUPERVISE_SENTENCE];
-	bool told = code != NOH_EFAILED && (token & TOKEN_OF_NET);
+	bool told = supervise_code(w, c) != NOH_EFAILED && (token & TOKEN_OF_NET);
 	size_t len = told ? supervise_sentence(w, c, text) : 0;
 
 	if (token && sched_is_durable(w->fixed.sched))

@@ -267,6 +267,10 @@ static void activation_failed(struct worker *w, struct cell *c, struct type *t, 
 		notice_failed(w, c, UINT32_MAX, rc, why);
 	c->flags |= CELL_BROKEN;
 	c->flags &= (uint8_t)~CELL_READY;
+	if (!(c->flags & CELL_LOADED)) {
+		w->mine.unloaded.cell = c;
+		w->mine.unloaded.code = rc;
+	}
 }
 
 bool life_activate(struct worker *w, struct cell *c)

@@ -234,6 +234,7 @@ struct worker {
 		struct cell    **receivers;        /* of the turn's effects, if they are recorded  */
 		uint32_t         receiver_room;
 		bool             read_only;        /* the disk was full when this turn began       */
+		struct { struct cell *cell; int code; } unloaded;    /* the last one that could not be, and why */
 		bool             answered;         /* few callers were answered since it last slept: they will ask again */
 		bool             networked;        /* it has sockets                                 */
 		bool             crowded;          /* and many who use them                          */

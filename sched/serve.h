@@ -13,7 +13,8 @@
 int  serve_turn(struct worker *w, struct cell *c, const noh_msg *msgs, uint32_t n, bool retry);
 void serve_failed(struct worker *w, int rc);
 void serve_answer_failed(struct worker *w, int rc);     /* the rest of it: undone, and its end recorded */
-void serve_tell_broken(struct worker *w, struct cell *c, uint64_t token);      /* why it is not active */
+int  serve_broken_code(struct worker *w, struct cell *c);       /* why it is not active, for who asked */
+void serve_tell_broken(struct worker *w, struct cell *c, uint64_t token);      /* the same, said */
 void serve_activate(struct worker *w, struct cell *c);
 struct cell *serve_finish(struct worker *w, struct cell *c, struct type *ty, const noh_msg *m, const struct msg *owned,
 			  struct slot *slot, int rc, uint32_t budget, struct effect **in_hand);

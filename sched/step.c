@@ -270,8 +270,8 @@ static enum step_met meet(struct worker *w, struct cell *c, struct step *s)
 		return STEP_WENT;
 	}
 	if (c->flags & CELL_BROKEN) {
-		step_end(w, s, sched_is_durable(s->sched) ? load_relaxed(body_due(c->body)) : 0, NOH_EFAILED,
-			 NULL, 0);
+		step_end(w, s, sched_is_durable(s->sched) ? load_relaxed(body_due(c->body)) : 0,
+			 serve_broken_code(w, c), NULL, 0);
 		return STEP_WENT;
 	}
 	must(step_part_at(s, s->held)->cell == c);

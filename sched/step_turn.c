@@ -247,8 +247,9 @@ static int failed(struct run *r, uint32_t i, int rc)
 	p->answer.len = 0;
 	count_one(&counts_of(r, i)->failed, 1);
 	turn_counted(p->cell, t->type, 1);
-	sched_logf(r->s->sched, NOH_WARN, noh_address(t), "turn failed, and with it a step over %u actors: %s",
-		   r->s->count, reason ? t->reason : noh_strerror(rc));
+	if (rc != NOH_ENOSPC)            /* a full disk is said once, not once a step */
+		sched_logf(r->s->sched, NOH_WARN, noh_address(t), "turn failed, and with it a step over %u actors: %s",
+			   r->s->count, reason ? t->reason : noh_strerror(rc));
 	return rc;
 }
 

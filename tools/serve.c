@@ -29,12 +29,20 @@ static bool is_volatile(const struct server *s)
 	return strcmp(settings_text(&s->settings, SET_DURABILITY), "none") == 0;
 }
 
+/* The box does not know what its settings are called here. */
+static const char *way_out(const char *why)
+{
+	if (strncmp(why, "cannot listen on ", 17) != 0 || !strstr(why, " port "))
+		return "";
+	return strstr(why, " (HTTP): ") ? "; --http-port takes another one, or 0 for none"
+				        : "; --resp-port takes another one, or 0 for none";
+}
+
 static int failed(int rc)
 {
 	const char *why = noh_why();
 
-	fprintf(stderr, "noh serve: %s%s\n", why,
-		strstr(why, "(HTTP)") ? "; --http-port takes another one, or 0 for none" : "");
+	fprintf(stderr, "noh serve: %s%s\n", why, way_out(why));
 	if (rc == NOH_ENOTYPE)
 		return CLI_USAGE;                /* a setting names a type that there is not */
 	return cli_exit_of(rc);

@@ -52,9 +52,10 @@ static void print_options(const struct verb_option *list)
 int verb_help(const char *name)
 {
 	const struct verb *v = verb_find(name);
+	bool asks = v->about[strlen(v->about) - 1] == '?';
 
 	usage(stdout, v, "usage: ", "       ");
-	printf("\n%s: %s.\n\n%s\n", v->name, v->about, v->text);
+	printf("\n%s: %s%s\n\n%s\n", v->name, v->about, asks ? "" : ".", v->text);
 	if (v->actions)
 		putchar('\n');
 	for (const struct verb_action *a = v->actions; a && a->name; a++)

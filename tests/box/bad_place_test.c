@@ -61,6 +61,7 @@ static void a_full_disk_refuses_the_start_and_loses_nothing(void)
 {
 	struct place p;
 	noh_box *box = NULL;
+	char new[300];
 
 	if (!small_disk(&p, "120m"))
 		return;
@@ -68,9 +69,13 @@ static void a_full_disk_refuses_the_start_and_loses_nothing(void)
 	fill_up(&p);
 	for (int i = 0; i < 2; i++) {
 		EXPECT_EQ(try_open(p.path, &box), NOH_ENOSPC);
-		EXPECT(box == NULL && strstr(noh_why(), p.path) != NULL);
+		EXPECT(box == NULL && strstr(noh_why(), p.path) != NULL && strstr(noh_why(), "make room") != NULL);
 		expect_clean(p.path);
 	}
+	place_in(new, sizeof new, &p, "new");
+	EXPECT_EQ(try_open(new, &box), NOH_ENOSPC);
+	if (!EXPECT(box == NULL && strstr(noh_why(), "new/") != NULL && strstr(noh_why(), "make room") != NULL))
+		fprintf(stderr, "%s\n", noh_why());
 	make_room(&p);
 	expect_twenty(p.path);
 	expect_clean(p.path);

@@ -2,8 +2,9 @@
 #include "tests/box/care_kit.h"
 
 #include <execinfo.h>
+#include <lmdb.h>
 
-enum { FINE, CRASH };
+enum { FINE, CRASH, CRASH_IN_LMDB };
 
 static noh_box *dying;
 static int report_fd;
@@ -17,14 +18,18 @@ static void on_crash(int sig)
 static int on_message(noh_turn *t, const noh_msg *m)
 {
 	(void)t;
+	MDB_envinfo info;
+
 	if (m->kind == CRASH)
 		raise(SIGSEGV);
+	if (m->kind == CRASH_IN_LMDB)
+		(void)mdb_env_info((MDB_env *)(uintptr_t)16, &info);
 	return NOH_OK;
 }
 
 static const noh_type fragile = { .name = "fragile", .on_message = on_message, .version = 7 };
 
-static void die(const char *dir)
+static void die(const char *dir, uint32_t kind)
 {
 	struct sigaction act = { .sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND };
 	void *stack[1];
@@ -33,27 +38,25 @@ static void die(const char *dir)
 	sigaction(SIGSEGV, &act, NULL);
 	dying = open_dir(dir, 2, &fragile, 1);
 	(void)noh_call(dying, "fragile:one", FINE, NULL, 0, 5000, NULL, NULL);
-	(void)noh_call(dying, "fragile:two", CRASH, NULL, 0, 5000, NULL, NULL);
+	(void)noh_call(dying, "fragile:two", kind, NULL, 0, 5000, NULL, NULL);
 	_exit(1);
 }
 
-static void the_actor_and_its_message_are_named(void)
+/* What a process says that ends while fragile:two handles this. */
+static void report_of(const char *dir, uint32_t kind, char *text, size_t room)
 {
-	struct place p;
-	char text[8192] = "";
 	int ends[2], status;
 
-	place_make(&p);
 	EXPECT_EQ(pipe(ends), 0);
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		report_fd = ends[1];
-		die(p.path);
+		die(dir, kind);
 	}
 	close(ends[1]);
-	for (size_t at = 0; at < sizeof text - 1; ) {
-		ssize_t n = read(ends[0], text + at, sizeof text - 1 - at);
+	for (size_t at = 0; at < room - 1; ) {
+		ssize_t n = read(ends[0], text + at, room - 1 - at);
 
 		if (n <= 0)
 			break;
@@ -61,11 +64,34 @@ static void the_actor_and_its_message_are_named(void)
 	}
 	close(ends[0]);
 	EXPECT(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static void the_actor_and_its_message_are_named(void)
+{
+	struct place p;
+	char text[8192] = "";
+
+	place_make(&p);
+	report_of(p.path, CRASH, text, sizeof text);
 	if (!EXPECT(strstr(text, ": actor fragile:two, message kind 1, type version 7\n") != NULL))
 		fprintf(stderr, "%s\n", text);
 	EXPECT(strstr(text, "fragile:one") == NULL);
+	EXPECT(strstr(text, "data.mdb") == NULL);
 	EXPECT(strstr(text, "stack of this thread:") != NULL);
 	expect_clean(p.path);
+	remove_dir(p.base);
+}
+
+static void who_ends_inside_lmdb_is_told_which_file_may_be_damaged(void)
+{
+	struct place p;
+	char text[8192] = "", file[sizeof p.path + 64];
+
+	place_make(&p);
+	report_of(p.path, CRASH_IN_LMDB, text, sizeof text);
+	snprintf(file, sizeof file, "%s/image/data.mdb may be damaged; noh verify", p.path);
+	if (!EXPECT(strstr(text, file) != NULL))
+		fprintf(stderr, "%s\n", text);
 	remove_dir(p.base);
 }
 
@@ -84,4 +110,5 @@ static void without_a_box_there_is_still_a_stack(void)
 
 TEST_MAIN(
 	TEST(the_actor_and_its_message_are_named, "P11"),
+	TEST(who_ends_inside_lmdb_is_told_which_file_may_be_damaged, "P11"),
 	TEST(without_a_box_there_is_still_a_stack))

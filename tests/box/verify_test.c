@@ -172,6 +172,17 @@ static void a_truncated_segment_is_found(void)
 	remove_dir(p.base);
 }
 
+/* Who asks it is told that it is damaged, not that it failed; others answer. */
+static void expect_corrupt(const char *dir, const char *address)
+{
+	noh_box *box = care_box(dir);
+
+	EXPECT_EQ(noh_call(box, address, CARE_GET, NULL, 0, 5000, NULL, NULL), NOH_ECORRUPT);
+	EXPECT_EQ(noh_call(box, address, CARE_ADD, &(int64_t){ 1 }, 8, 5000, NULL, NULL), NOH_ECORRUPT);
+	EXPECT_EQ(call_i64(box, "care:other", CARE_ADD, 5), 5);
+	shut(box);
+}
+
 static void flips_in_the_image_are_found(void)
 {
 	struct place p;
@@ -184,6 +195,7 @@ static void flips_in_the_image_are_found(void)
 		flip(p.path, "image/data.mdb", at);      /* in old pages, too */
 	EXPECT(flips > 0);
 	expect_found(p.path, "image/data.mdb", "care:mark");
+	expect_corrupt(p.path, "care:mark");
 	remove_dir(p.base);
 }
 

@@ -51,6 +51,9 @@ for io in uring epoll; do
 		fi
 		for i in 1 2 3; do like "writes stay refused" READONLY redis-cli -p "$port" INCRBY full:sum 1; done
 		is "and have changed nothing" "$sum" redis-cli -p "$port" GET full:sum
+		like "several keys are refused in the same words" "READONLY .*$tmp/.*[0-9]+ bytes are needed" \
+			redis-cli -p "$port" MSET full:sum 1 full:other 2
+		if grep -q 'turn failed' "$tmp/log"; then fail "the log repeats what a full disk refuses"; else ok; fi
 		rm "$tmp/disk/ballast"
 		for i in $(seq 100); do last=$(write); case $last in *READONLY*) sleep 0.1 ;; *) break ;; esac; done
 		command -v curl >/dev/null &&

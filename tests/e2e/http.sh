@@ -193,15 +193,23 @@ tokens() {
 	is "a token is taken" 200 "$code" -H "Authorization: Bearer $token" "$url/healthz"
 	if grep -q "$token" "$tmp/log"; then fail "the log shows a token"; else ok; fi
 }
-port_taken() {
-	local said rc
-	said=$(timeout 20 "$noh" serve --data "$tmp/second" --resp-port 0 --unix "$tmp/s2" --http-port "$hport" 2>&1)
+taken() {   # what it says, options...
+	local said rc pattern=$1
+	shift
+	said=$(timeout 20 "$noh" serve --data "$tmp/second" "$@" 2>&1)
 	rc=$?
-	if [ $rc -eq 1 ] && grep -qE "port $hport \(HTTP\): Address already in use; --http-port takes another one, or 0 for none" <<< "$said"; then
+	if [ $rc -eq 1 ] && grep -qE -- "$pattern" <<< "$said"; then
 		ok
 	else
-		fail "a port that is taken (exit $rc)" "$said"
+		fail "what is taken already: $pattern (exit $rc)" "$said"
 	fi
+}
+port_taken() {
+	taken "port $hport \(HTTP\): Address already in use; --http-port takes another one, or 0 for none" \
+		--resp-port 0 --unix "$tmp/s2" --http-port "$hport"
+	taken "port $port: Address already in use; --resp-port takes another one, or 0 for none" --resp-port "$port" --http-port 0
+	taken "$sock: somebody does, or it is a file and no socket; choose another path" --resp-port 0 --unix "$sock" --http-port 0
+	taken "$tmp/log: somebody does, or it is a file and no socket" --resp-port 0 --unix "$tmp/log" --http-port 0
 }
 
 for io in uring epoll; do

@@ -125,4 +125,21 @@ like "nor by HTTP" '^403 .*"code":"not_allowed"' post /admin/drain '{}'
 stop_server
 "$noh" drain > drained 2>&1; rc=$?
 [ $rc -eq 75 ] && ok || fail "noh drain without a server: exit $rc" "$(cat drained)"
+
+# ── no more files for connections: who came meanwhile waits, and is served when there are some again ──
+out_of_files() {   # how it talks to the kernel
+	local fd served=0 fds=() line i
+	noh=$tmp/bin/few_files start_server --io "$1" || finish
+	is "more connections than files" OK redis config set maxclients 1000
+	for i in $(seq 320); do exec {fd}<> "/dev/tcp/127.0.0.1/$port" && fds+=("$fd") && printf 'PING\r\n' >&"$fd"; done
+	for fd in "${fds[@]}"; do read -r -t 2 line <&"$fd" || break; served=$((served + 1)); done
+	[ $served -lt 200 ] && ok || fail "$1: $served are served with 200 files"
+	for fd in "${fds[@]:0:160}"; do exec {fd}>&-; done
+	for fd in "${fds[@]:served}"; do read -r -t 5 line <&"$fd" || { fail "$1: not all are let in when there are files again"; break; }; done
+	is "and whoever comes then" PONG timeout 5 redis-cli -p "$port" PING                                                 # P11
+	for fd in "${fds[@]:160}"; do exec {fd}>&-; done
+	stop_server
+}
+program few_files "ulimit -n 200; exec '$noh' \"\$@\""
+for io in auto epoll; do out_of_files $io; done
 finish

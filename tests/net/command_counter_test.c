@@ -108,6 +108,8 @@ static void get_and_set(void)
 	ASKS("set k 5 EXAT 10", "counter:k set 5 time 10000 at");
 	ASKS("set k 5 PXAT 10", "counter:k set 5 time 10 at");
 	ASKS("set k 5 KEEPTTL XX", "counter:k set 5 time 0 keep ifthere");
+	ASKS("set k 5 NX nx", "counter:k set 5 time 0 ifnone");
+	ASKS("set k 5 XX GET xx", "counter:k set 5 time 0 ifthere");
 	REPLIES("set k 5 NX XX", SYNTAX);
 	REPLIES("set k 5 XX NX", SYNTAX);
 	REPLIES("set k 5 EX 1 PX 1", SYNTAX);
@@ -306,7 +308,9 @@ static void times_to_live_are_set(void)
 	REPLIES("pexpire k 126701150400000", "-ERR invalid expire time in 'pexpire' command");
 	REPLIES("expire k " MAX, "-ERR invalid expire time in 'expire' command");
 	REPLIES("expire k " MIN, "-ERR invalid expire time in 'expire' command");
-	REPLIES("pexpire k " MIN, "-ERR invalid expire time in 'pexpire' command");
+	ASKS("pexpire k " MIN, "counter:k expire -253402300799999 in");     /* over is over: it goes */
+	ASKS("pexpireat k " MIN, "counter:k expire -253402300799999 at");
+	ASKS("expire k -9223372036854775", "counter:k expire -253402300799999 in");
 	REPLIES("pexpireat k " MAX, "-ERR invalid expire time in 'pexpireat' command");
 }
 

@@ -57,7 +57,8 @@ static const char before[] =
 	"- **Several keys.** MSET and INV.RESERVEALL happen at one instant, all or nothing. DEL, UNLINK, EXISTS, TOUCH and MGET\n"
 	"  ask each key by itself; if one cannot answer, its error is the reply, and what happened to the others has happened.\n"
 	"- **Roles.** user, developer, admin: each may do what those before it may. Without accounts everybody is admin.\n"
-	"- **Times to live** go by the server's wall clock as it was when the server started, and on from there.\n";
+	"- **Times to live** go by the server's wall clock as it was when the server started, and on from there.\n"
+	"  They end in the year 9999 at the latest; a later instant is refused.\n";
 
 static const char after[] =
 	"\n## Errors\n\nThe first word of an error stays; the sentence after it may change.\n\n"
