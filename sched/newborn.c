@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { MADE, CLAIMED, SETTLED };       /* settled: born idle, or somebody else's */
-enum { FETCH = 16 };                   /* lines of the directory that are asked for together */
+enum { FETCH = 16, AGAIN_AHEAD = 4 };  /* lines of the directory that are asked for together; and once more, before use */
 
 static bool grow(struct newborns *all)
 {
@@ -329,6 +329,8 @@ static uint32_t enter_in_hand(struct worker *w)
 		struct newborn *n = &w->mine.newborns.list[i];
 		struct cell    *mine = cell_at(s, n->cell);
 
+		if (i + AGAIN_AHEAD < most)              /* the first ones have gone to the outer cache meanwhile */
+			directory_fetch(&s->directory, n[AGAIN_AHEAD].hash);
 		if (__builtin_expect(!enter_quickly(w, n, mine), 0)) {
 			if (!enter(w, n, true))
 				break;

@@ -26,7 +26,7 @@ check ping-pong 100000 300000 2 $((per + 10)) "a message with all events told, a
 check fan-in-1000 100000 300000 1 275 "a message of a thousand senders to one" || failed=1
 check fork-join-throughput 2000 6000 60 300 "a message of one sender to sixty" || failed=1
 check chameneos 20000 60000 4 325 "a message of a crowd that meets at one" || failed=1
-check fork-join-create 100000 300000 1 1300 "a new actor" || failed=1
+check fork-join-create 100000 300000 1 1200 "a new actor" || failed=1
 check restart 2000 6000 1 11500 "a failure and its restart, of 100,000 children" || failed=1
 check restart 200 600 1 12500 "a failure and its restart, of 1,000 children" --smoke || failed=1
 exit $failed
