@@ -6,7 +6,7 @@
 
 #define WINDOW_NS 200000u              /* speeds are measured over at least this long             */
 #define TRIAL_NS 400000u               /* a trial lasts this long                                 */
-#define RECHECK_NS 10000000u           /* a helper asks itself again after this long, then twice  */
+#define RECHECK_NS 100000000u          /* a helper asks itself again after this long, then twice  */
 #define RECHECK_MAX_NS 1600000000u
 #define BACKOFF_FIRST_NS 2000000u      /* next offer after a trial that did not help, then twice  */
 #define BACKOFF_MAX_NS 500000000u
