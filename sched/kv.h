@@ -59,8 +59,10 @@ static inline const void *kv_key(const struct kv_node *n)
 /* Its entries will be looked at: the first lines of where they are. */
 static inline void kv_fetch(const struct kv *kv)
 {
-	__builtin_prefetch(kv->root);
-	__builtin_prefetch((const char *)kv->root + 64);
+	uintptr_t root = (uintptr_t)kv->root;    /* a number, not a pointer: there may be none */
+
+	__builtin_prefetch((const void *)root);
+	__builtin_prefetch((const void *)(root + 64));
 }
 
 /* NOH_OK, NOH_EINVAL (key length), NOH_ENOMEM; delete also NOH_END: there is no such key. */
