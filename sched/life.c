@@ -446,6 +446,15 @@ static void count_gone(struct worker *w, struct cell *c, const struct type *t, e
 	cell_set_evicted(c, false);              /* it may come back at once */
 }
 
+/* While the address is its own: the next one's first event comes after its last, and its vitals are nobody else's. */
+static void tell_gone(struct worker *w, struct cell *c, struct type *t)
+{
+	if (cell_life(c) == NOH_DEACTIVATING)
+		count_gone(w, c, t, why_gone(w, c, t));
+	else if (notice_wanted(w->fixed.sched, t) && supervise_left_down(c))
+		notice_went(&w->mine.port, c, why_gone(w, c, t));
+}
+
 static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 {
 	struct port  *p = &w->mine.port;
@@ -457,10 +466,6 @@ static void remove_cell(struct worker *w, struct cell *c, struct type *t)
 	directory_unlock(table);
 	count_one(&p->died, 1);
 	count_one(&p->bytes_given, birth_bytes(t, body_id_len(t, c->body)));
-	if (cell_life(c) == NOH_DEACTIVATING)
-		count_gone(w, c, t, why_gone(w, c, t));
-	else if (notice_wanted(s, t) && supervise_left_down(c))
-		notice_went(p, c, why_gone(w, c, t));
 	cell_set_life(c, NOH_NOT_ACTIVE);
 	say_goodbye(p, c, NOH_OK);
 	must(!c->ext || !c->ext->joins);                 /* an empty mailbox is beyond every place in it */
@@ -529,6 +534,7 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	}
 	disarm(w, c);
 	events_leave(&w->mine.port, c);
+	tell_gone(w, c, t);
 	if (!cell_late(c) && mailbox_kill(&c->mailbox, &w->mine.port.room)) {
 		remove_cell(w, c, t);
 		return true;
@@ -536,8 +542,6 @@ bool life_deactivate(struct worker *w, struct cell *c)
 	/* Somebody wrote meanwhile, or its last words are not out: it comes back at once, with the state it has. */
 	if (c->flags & CELL_BROKEN)
 		return false;
-	if (cell_life(c) == NOH_DEACTIVATING)
-		count_gone(w, c, t, why_gone(w, c, t));
 	if (!(c->ext && c->ext->goodbyes) && load_relaxed(&s->stopping) < 2)
 		unforce(c);
 	cell_set_life(c, NOH_NOT_ACTIVE);

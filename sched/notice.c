@@ -246,8 +246,10 @@ void notice(struct port *p, struct cell *c, enum notice_kind kind, const char *f
 								.revision = revision });
 }
 
-static const char *moves(struct cell *c, struct vitals *v, const char *to)
+/* Whoever has failed has vitals: they keep what an actor's life does not tell. */
+const char *notice_moves(struct cell *c, const char *to)
 {
+	struct vitals *v = vitals_if(c);
 	noh_life life = cell_life(c);
 	const char *from = life == NOH_ACTIVE || life == NOH_DEACTIVATING ? active : not_active;
 
@@ -256,23 +258,6 @@ static const char *moves(struct cell *c, struct vitals *v, const char *to)
 	if (v->told)
 		from = v->told;
 	v->told = to == active || to == not_active ? NULL : to;
-	return from;
-}
-
-/* Whoever has failed has vitals: they keep what an actor's life does not tell. */
-const char *notice_moves(struct cell *c, const char *to)
-{
-	return moves(c, vitals_if(c), to);
-}
-
-/* The next one of this address may be there by now, and have them. */
-static const char *moves_away(struct sched *s, struct cell *c)
-{
-	struct vitals *v = vitals_if(c) ? vitals_hold_own(s, c) : NULL;
-	const char *from = moves(c, v, not_active);
-
-	if (v)
-		vitals_unlock(s, v);
 	return from;
 }
 
@@ -288,7 +273,8 @@ void notice_went(struct port *p, struct cell *c, enum gone why)
 		[GONE_FORCED] = "it was forced to", [GONE_SELF] = "it stopped itself", [GONE_ERASED] = "it erased itself",
 		[GONE_STOP] = "the box stops", [GONE_FAILED] = "it was given up" };
 
-	notice(p, c, NOTICE_DEACTIVATED, moves_away(p->sched, c), not_active, reasons[why], 0);
+	must_debug(mb_state(load_relaxed(&c->mailbox.word)) != MB_DEAD);   /* the next one may be there, and be told of first */
+	notice(p, c, NOTICE_DEACTIVATED, notice_moves(c, not_active), not_active, reasons[why], 0);
 }
 
 /* Several workers may count at once, and lose one: then one more is told. */

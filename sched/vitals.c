@@ -139,18 +139,6 @@ struct vitals *vitals_hold(struct sched *s, const char *address, size_t len, uin
 	return v;
 }
 
-struct vitals *vitals_hold_own(struct sched *s, struct cell *c)
-{
-	char address[ADDRESS_MAX + 1];
-	struct vitals *v = vitals_hold(s, address, cell_address(s, c, address), body_hash(c), load_relaxed(&c->type), false);
-
-	if (v && v->cell != cell_number(s, c)) {
-		vitals_unlock(s, v);
-		v = NULL;
-	}
-	return v;
-}
-
 void vitals_lock(struct sched *s, const struct vitals *v)
 {
 	spin_lock(&stripe_of(s, v->hash)->held);

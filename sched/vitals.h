@@ -90,6 +90,5 @@ void vitals_tell(struct sched *s, const struct vitals *v, noh_vitals *out);    /
 /* By address, for who is not its runner (watch.c): with the stripe held until vitals_unlock; made if need be. NULL: no
  * memory, and nothing is held. */
 struct vitals *vitals_hold(struct sched *s, const char *address, size_t len, uint64_t hash, uint32_t type, bool make);
-struct vitals *vitals_hold_own(struct sched *s, struct cell *c);   /* of one that goes; NULL: another has the address now */
 
 #endif
