@@ -239,7 +239,7 @@ struct worker {
 		bool             networked;        /* it has sockets                                 */
 		bool             crowded;          /* and many who use them                          */
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
-		struct lone_writer    writer;           /* how long my lone writes take                 */
+		struct lone_writer writer;         /* how long my lone writes take                 */
 		struct cell     *placed;           /* it is served and holds a place of its type (limit.h) */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
@@ -330,7 +330,7 @@ struct sched {
 
 	alignas(CACHE_LINE) atomic_u32 stopping;   /* 1: refuse outside; 2: deactivate all; 3: end */
 	atomic_u32           awake;            /* index + 1 of a worker that is probably awake     */
-	struct lone_writers       writers;          /* whom to wake for a lone record (writer.h)        */
+	struct lone_writers  writers;          /* whom to wake for a lone record (writer.h)        */
 	atomic_u32           sleepers;         /* workers that are parked                          */
 	atomic_u32           room_waiters;     /* outside threads that wait for room               */
 	atomic_u32           room_event;
@@ -444,18 +444,27 @@ bool msg_set_body(struct msg *m, const void *body, size_t len);
 /* life.c */
 bool life_activate(struct worker *w, struct cell *c);      /* false: broken */
 bool life_activate_new(struct worker *w, struct cell *c, struct type *t);   /* false: not the short way */
-bool life_deactivate(struct worker *w, struct cell *c);    /* true: it is gone */
-void life_retire(struct worker *w, struct cell *c, enum gone why);      /* its last turn; what waits is refused, then it goes */
-uint32_t life_sweep(struct worker *w);                     /* what idled out; under pressure, more */
-uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
-void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
+int  life_run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *));   /* a turn of its own; NULL: an empty one */
+void life_set_active(struct cell *c);
 struct ext *cell_ext(struct cell *c);                      /* made if need be; NULL: no memory */
 void life_weigh(struct port *p, struct cell *c);           /* what it has besides its body may have changed */
 void life_comes(struct port *p, struct cell *c, bool reborn);   /* it exists from now on, and is counted */
 void life_goes(struct port *p, struct cell *c);
-void graves_close(struct port *p);                         /* this pass's dead: into the ground */
-void graves_empty_limbo(struct port *p);
+
+/* leave.c */
+bool life_deactivate(struct worker *w, struct cell *c);    /* true: it is gone */
+void life_retire(struct worker *w, struct cell *c, enum gone why);      /* its last turn; what waits is refused, then it goes */
 void life_discard(struct port *p, struct cell *c);         /* at the end: free it, whatever it is in */
+
+/* graves.c: the dead, until nobody can look at them any more */
+void graves_bury(struct port *p, uint32_t cell);
+void graves_close(struct port *p);                         /* this pass's dead: into the ground */
+void graves_empty_limbo(struct port *p);                   /* at the end of the box */
+
+/* sweep.c */
+uint32_t life_sweep(struct worker *w);                     /* what idled out; under pressure, more */
+uint32_t life_sweep_all(struct worker *w);                 /* stopping: everybody */
+void life_note_due(struct sched *s, struct cell *c, uint64_t due_ds);   /* it will have idled out */
 
 static inline struct cell *cell_at(struct sched *s, uint32_t number)
 {
