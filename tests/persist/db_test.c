@@ -237,19 +237,6 @@ static void the_map_grows_under_loading_threads(void)
 
 /* ── another process ── */
 
-static int in_child(int (*run)(void))
-{
-	int status;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		fflush(NULL);
-		_exit(run());
-	}
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
 static int go_on[2], went_on[2];
 
 /* Opens beside the writer, then follows it through growth. */
@@ -399,13 +386,14 @@ enum { FLIPPED = 1000 };
 enum { FINE, REFUSED, DETECTED, SILENT_WRONG, SILENT_ABSENT, ENDS };
 
 /* Every load is right, or says what is wrong. */
-static int look_at_all(void)
+static int look_at_all(int unused)
 {
 	int seen = FINE;
 	char address[24];
 	void *part;
 	size_t len;
 
+	(void)unused;
 	alarm(20);
 	if (db_open(&kit.db, &kit.options) != NOH_OK)
 		return REFUSED;
@@ -430,34 +418,24 @@ static int look_at_all(void)
 
 static void one_flip(const char *path, uint64_t dice, uint64_t bytes, int *ends, int *crashes)
 {
-	int fd = open(path, O_RDWR), status, devnull = open("/dev/null", O_WRONLY);
+	int fd = open(path, O_RDWR), end;
 	off_t at = (off_t)(dice % bytes);
 	uint8_t byte, bad;
 
 	EXPECT_EQ(pread(fd, &byte, 1, at), 1);
 	bad = byte ^ (uint8_t)(1u << (dice >> 60 & 7));
 	EXPECT_EQ(pwrite(fd, &bad, 1, at), 1);
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		dup2(devnull, 2);
-		signal(SIGSEGV, SIG_DFL);
-		signal(SIGBUS, SIG_DFL);
-		signal(SIGABRT, SIG_DFL);
-		_exit(look_at_all());
-	}
-	waitpid(pid, &status, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) < ENDS)
-		ends[WEXITSTATUS(status)]++;
+	end = in_silence(look_at_all, 0);
+	if (end >= 0 && end < ENDS)
+		ends[end]++;
 	else
 		(*crashes)++;
-	if (WIFEXITED(status) && WEXITSTATUS(status) >= SILENT_WRONG && WEXITSTATUS(status) < ENDS)
+	if (end >= SILENT_WRONG && end < ENDS)
 		fprintf(stderr, "byte %lld (page %lld + %lld), %02x -> %02x: %s\n", (long long)at,
 			(long long)at / 4096, (long long)at % 4096, byte, bad,
-			WEXITSTATUS(status) == SILENT_WRONG ? "silently wrong" : "silently absent");
+			end == SILENT_WRONG ? "silently wrong" : "silently absent");
 	EXPECT_EQ(pwrite(fd, &byte, 1, at), 1);
 	close(fd);
-	close(devnull);
 }
 
 static void no_flipped_bit_is_silent(void)
@@ -479,7 +457,7 @@ static void no_flipped_bit_is_silent(void)
 	EXPECT_EQ(ends[SILENT_WRONG], 0);
 	EXPECT_EQ(ends[SILENT_ABSENT], 0);
 	EXPECT(ends[DETECTED] > 0);
-	EXPECT_EQ(in_child(look_at_all), FINE);
+	EXPECT_EQ(in_silence(look_at_all, 0), FINE);
 	remove_dir(kit.dir);
 }
 

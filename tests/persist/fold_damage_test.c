@@ -5,9 +5,6 @@
  */
 #include "tests/persist/image_kit.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 #define ACTORS 400
 #define SECTOR 512
 
@@ -32,7 +29,7 @@ static bool is_missing(unsigned i)
 }
 
 /* Someone new beside every fourth, or every fourth is longer than it was; then: who is missing? */
-static int fold_and_look(bool grow)
+static int fold_and_look(int grow)
 {
 	if (db_open(&kit.db, &kit.options) != NOH_OK)
 		return REFUSED;
@@ -44,23 +41,6 @@ static int fold_and_look(bool grow)
 		if (i % 4 != 0 && is_missing(i))
 			return HIDDEN;
 	return end;
-}
-
-static int in_child(bool grow)
-{
-	int status, devnull = open("/dev/null", O_WRONLY);
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		dup2(devnull, 2);
-		signal(SIGSEGV, SIG_DFL);
-		signal(SIGBUS, SIG_DFL);
-		signal(SIGABRT, SIG_DFL);
-		_exit(fold_and_look(grow));
-	}
-	waitpid(pid, &status, 0);
-	close(devnull);
-	return WIFEXITED(status) && WEXITSTATUS(status) < ENDS ? WEXITSTATUS(status) : ENDS;
 }
 
 static void copy_file(const char *from, const char *to)
@@ -94,12 +74,12 @@ static void no_fold_hides_what_a_lost_sector_held(void)
 
 		EXPECT_EQ(pwrite(fd, nothing, SECTOR, (off_t)(sector * SECTOR)), SECTOR);
 		close(fd);
-		int end = in_child(dice & 1);
+		int end = in_silence(fold_and_look, (int)(dice & 1));
 
 		if (end == HIDDEN)
 			fprintf(stderr, "sector %d (page %d + %d)\n", (int)sector, (int)sector / 8,
 				(int)sector % 8 * SECTOR);
-		ends[end]++;
+		ends[end >= 0 && end < ENDS ? end : ENDS]++;
 		copy_file(kept, path);
 	}
 	printf("  %d lost sectors: %d harmless, %d refused at the start, %d found by the fold, %d crashes of LMDB\n",
