@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 /* ── the journal and the store, as the scheduler sees them ── */
 
@@ -302,12 +304,22 @@ int box_journal_round(noh_box *box, bool wait)
 	return rc;
 }
 
+static void give_and_pause(struct journal *j)
+{
+	struct timespec pause = { .tv_nsec = (long)journal_pause_ns(j) };
+
+	journal_give(j);
+	if (pause.tv_nsec)
+		(void)nanosleep(&pause, NULL);       /* a signal ends it: no harm */
+}
+
 static void *journal_main(void *arg)
 {
 	noh_box *box = arg;
 	int rc = JOURNAL_IDLE;
 
 	(void)pthread_setname_np(pthread_self(), "noh/journal");
+	(void)prctl(PR_SET_TIMERSLACK, 1000);        /* nanoseconds; the usual 50 us are as long as the pause */
 	while (rc >= 0 && !(load_acquire(&box->disk.stop_journal) && rc == JOURNAL_IDLE)) {
 		journal_take_wait(box->disk.journal);
 		rc = box_journal_round(box, true);
@@ -316,7 +328,7 @@ static void *journal_main(void *arg)
 		else if (rc == JOURNAL_FULL)
 			journal_sleep(box->disk.journal, 1000000u);
 		else
-			journal_give(box->disk.journal);
+			give_and_pause(box->disk.journal);
 	}
 	return NULL;
 }

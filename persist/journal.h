@@ -112,6 +112,9 @@ int journal_step(struct journal *j, bool wait);
  * until it is there (for one caller 50 us sooner than a write that is waited for in a ring). Ends an epoch
  * even if nothing was pushed: its record may have been collected before it knew when it is due. */
 int journal_step_here(struct journal *j);
+/* After a round that was JOURNAL_BUSY: for how long records should gather before the next one begins; 0: not at all. Asked with
+ * the role, waited without it. */
+uint64_t journal_pause_ns(const struct journal *j);
 /* Gives the role, and blocks until a push or journal_wake; at most timeout_ns. */
 void journal_sleep(struct journal *j, uint64_t timeout_ns);
 void journal_loop(struct journal *j, atomic_u32 *stop);      /* step and sleep until *stop, then drain */

@@ -72,6 +72,7 @@ struct journal {
 		bool            begun;           /*   its first frame is built                   */
 		uint64_t        epoch, copied;   /*   of the record at hand                      */
 		uint64_t        began_ns, records;
+		uint64_t        last_records, commit_ns;  /* of the group that ended last; what groups take, in the mean */
 		uint64_t       *limit;
 		uint32_t        ring;
 		bool            trailing, shut;
