@@ -44,8 +44,7 @@ bool part_next(const uint8_t **at, const uint8_t *end, struct part *part)
 	return true;
 }
 
-uint8_t *record_begin(uint8_t *out, const char *address, size_t len, uint64_t hash, uint64_t tag,
-		      uint64_t seq, uint8_t flags)
+uint8_t *record_head(uint8_t *out, size_t len, uint64_t hash, uint64_t tag, uint64_t seq, uint8_t flags)
 {
 	struct record_head head = { .address_len = (uint8_t)len, .flags = flags, .tag = tag,
 				    .seq = seq, .hash = hash };
@@ -53,7 +52,15 @@ uint8_t *record_begin(uint8_t *out, const char *address, size_t len, uint64_t ha
 
 	memcpy(out, &head, sizeof head);
 	memset(parts - 8, 0, 8);
-	memcpy(out + sizeof head, address, len);
+	return parts;
+}
+
+uint8_t *record_begin(uint8_t *out, const char *address, size_t len, uint64_t hash, uint64_t tag,
+		      uint64_t seq, uint8_t flags)
+{
+	uint8_t *parts = record_head(out, len, hash, tag, seq, flags);
+
+	memcpy(out + sizeof(struct record_head), address, len);
 	return parts;
 }
 

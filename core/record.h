@@ -137,7 +137,9 @@ void *part_put(uint8_t **at, enum part_kind kind, const void *key, size_t key_le
 /* The next part between *at and end. False: the end; then *at == end, or else the bytes are damaged. */
 bool part_next(const uint8_t **at, const uint8_t *end, struct part *part);
 
-/* Head and address at `out`; returns where the parts begin. record_finish sets the size. */
+/* Head and address at `out`; returns where the parts begin. record_finish sets the size. record_head: the address, `len` bytes,
+ * is still to be written behind the head. */
+uint8_t *record_head(uint8_t *out, size_t len, uint64_t hash, uint64_t tag, uint64_t seq, uint8_t flags);
 uint8_t *record_begin(uint8_t *out, const char *address, size_t len, uint64_t hash, uint64_t tag,
 		      uint64_t seq, uint8_t flags);
 void record_finish(uint8_t *record, const uint8_t *end);

@@ -16,14 +16,17 @@
 
 /* A full disk lets turns run that leave no record. What was so when the turn began holds until its end, even if
  * there is space again meanwhile: nobody has asked for room in the ring. */
-bool durable_room(struct worker *w)
+bool durable_look_for_room(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
+	bool room;
 
 	w->mine.read_only = s->journal.no_space(s->journal.arg);
-	return !load_relaxed(&s->disk_failed) &&
+	room = !load_relaxed(&s->disk_failed) &&
 	       (w->mine.read_only || s->journal.room(s->journal.arg, w->fixed.index)) &&
 	       gate_room(&w->gate);
+	w->mine.has_room = room && !w->mine.read_only;
+	return room;
 }
 
 void durable_raise(struct cell *c, uint64_t due)
@@ -44,13 +47,15 @@ static uint8_t *begin_record(struct worker *w, struct cell *c, size_t parts, uin
 			     uint8_t flags, struct sink *k)
 {
 	struct sched *s = w->fixed.sched;
-	char address[ADDRESS_MAX + 1];
-	size_t n = cell_address(s, c, address);
+	size_t n = cell_address_len(s, c);
 	uint8_t *record = s->journal.reserve(s->journal.arg, w->fixed.index, record_parts_at(n) + parts);
 
-	if (record)
-		k->at = record_begin(record, address, n, body_hash(c), tag, seq, flags);
+	w->mine.has_room = false;
 	k->size = 0;
+	if (!record)
+		return NULL;
+	k->at = record_head(record, n, body_hash(c), tag, seq, flags);
+	cell_address_put(s, c, (char *)record + sizeof(struct record_head));
 	return record;
 }
 
@@ -67,12 +72,13 @@ static bool copy_key(struct worker *w)
 {
 	struct noh_turn *t = &w->mine.turn;
 	const struct envelope *env = t->msg_count == 1 ? msg_envelope(&t->msgs[0]) : NULL;
-	const uint8_t *at = t->record + record_parts_at(strlen(noh_address(t)));
 	struct part p = { 0 };
+	const uint8_t *at;
 	uint32_t size;
 
 	if (!env || !env->key_len)
 		return true;
+	at = t->record + record_parts_at(strlen(noh_address(t)));
 	memcpy(&size, t->record, sizeof size);
 	while (part_next(&at, t->record + size, &p) && p.kind != PART_IDEM)
 		;
@@ -89,6 +95,32 @@ static int no_space(struct noh_turn *t)
 			 "this goes on by itself when there is space", noh_address(t));
 }
 
+static int no_memory(struct noh_turn *t, size_t size)
+{
+	return error_set(NOH_ENOMEM, "%s: no memory for a record of %zu bytes", noh_address(t), size);
+}
+
+/* What most turns are. */
+static int prepare_simple(struct worker *w, struct cell *c, uint64_t tag, uint64_t seq)
+{
+	struct noh_turn *t = &w->mine.turn;
+	size_t size = turn_record_state_size(t, c);
+	struct sink k = { .at = NULL };
+
+	if (size == 0)
+		return NOH_OK;
+	if (w->mine.read_only)
+		return no_space(t);
+	t->record = begin_record(w, c, size, tag, seq, 0, &k);
+	if (!t->record)
+		return no_memory(t, size);
+	t->record_seq = seq;
+	turn_record_state(&k, t, c);
+	must(k.size == size);
+	record_finish(t->record, k.at);
+	return NOH_OK;
+}
+
 int durable_prepare(struct worker *w, struct cell *c)
 {
 	struct noh_turn *t = &w->mine.turn;
@@ -101,6 +133,8 @@ int durable_prepare(struct worker *w, struct cell *c)
 	if (PLANT(PLANT_RELEASE_BEFORE_PUSH))
 		s->journal.push(s->journal.arg, w->fixed.index);
 	t->record = NULL;
+	if (turn_record_is_simple(t))
+		return prepare_simple(w, c, tag, seq);
 	if (t->fx->count && !turn_record_receivers(w))
 		return error_set(NOH_ENOMEM, "%s: no memory for its messages", noh_address(t));
 	turn_record_put(&k, t, c, tag, seq, NULL);
@@ -113,7 +147,7 @@ int durable_prepare(struct worker *w, struct cell *c)
 	size = k.size;
 	t->record = begin_record(w, c, size, tag, seq, turn_record_flags(t), &k);
 	if (!t->record)
-		return error_set(NOH_ENOMEM, "%s: no memory for a record of %zu bytes", noh_address(t), size);
+		return no_memory(t, size);
 	t->record_seq = seq;
 	turn_record_put(&k, t, c, tag, seq, NULL);
 	must(k.size == size);
@@ -288,7 +322,7 @@ int durable_prepare_part(struct worker *w, struct cell *c, struct durable_group 
 		return error_set(NOH_ETOOBIG, "%s: with what it records the step takes more than %u bytes",
 				 noh_address(t), NOH_STEP_BYTES);
 	if (!group_grow(g, size))
-		return error_set(NOH_ENOMEM, "%s: no memory for a record of %zu bytes", noh_address(t), size);
+		return no_memory(t, size);
 	k.at = record_begin(g->bytes + g->len, noh_address(t), n, body_hash(c), g->tag, seq, turn_record_flags(t));
 	turn_record_put(&k, t, c, g->tag, seq, key);
 	record_finish(g->bytes + g->len, k.at);
@@ -329,6 +363,7 @@ int durable_push_group(struct worker *w, struct durable_group *g, uint64_t *due)
 	struct sched_journal *j = &w->fixed.sched->journal;
 	uint8_t *at;
 
+	w->mine.has_room = false;
 	if (g->len) {
 		at = PLANT(PLANT_STEP_SPLIT) ? reserve_split(w, g) : j->reserve(j->arg, w->fixed.index, g->len);
 		if (!at)

@@ -47,8 +47,13 @@ static inline bool msg_at_once(const noh_msg *m)
 	return env && (env->flags & ENVELOPE_MEMORY);
 }
 
-/* Before user code runs: room for its record and its answers. False: not now. */
-bool durable_room(struct worker *w);
+/* Before user code runs: room for its record and its answers. False: not now. What was found is there until this worker
+ * uses some of it; it looks again in every pass. */
+bool durable_look_for_room(struct worker *w);
+static inline bool durable_room(struct worker *w)
+{
+	return w->mine.has_room || durable_look_for_room(w);
+}
 
 /* The disk is full, and this message's end could not be recorded: it has to wait. (What comes from outside
  * and wants to change something is refused instead: its caller can be told.) */

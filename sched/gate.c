@@ -90,6 +90,7 @@ static bool gate_put(struct worker *w, uint64_t due, uint64_t token, int status,
 	}
 	if (e.len)
 		memcpy(len > MSG_INLINE ? e.body.big : (void *)e.body.bytes, body, len);
+	w->mine.has_room = false;
 	hold(g);
 	uint32_t count = load_relaxed(&g->count);
 

@@ -68,16 +68,29 @@ void life_set_active(struct cell *c)
 	cell_set_life(c, NOH_ACTIVE);
 }
 
-size_t cell_address(struct sched *s, const struct cell *c, char *out)
+size_t cell_address_len(struct sched *s, const struct cell *c)
 {
 	const struct type *t = cell_type(s, c);
-	uint8_t n = body_id_len(t, c->body);
+
+	return t->name_len + 1 + body_id_len(t, c->body);
+}
+
+void cell_address_put(struct sched *s, const struct cell *c, char *out)
+{
+	const struct type *t = cell_type(s, c);
 
 	memcpy(out, t->name, t->name_len);
 	out[t->name_len] = ':';
-	memcpy(out + t->name_len + 1, body_id(t, c->body), n);
-	out[t->name_len + 1 + n] = 0;
-	return t->name_len + 1 + n;
+	memcpy(out + t->name_len + 1, body_id(t, c->body), body_id_len(t, c->body));
+}
+
+size_t cell_address(struct sched *s, const struct cell *c, char *out)
+{
+	size_t n = cell_address_len(s, c);
+
+	cell_address_put(s, c, out);
+	out[n] = 0;
+	return n;
 }
 
 /* ── activation ── */

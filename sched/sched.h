@@ -234,6 +234,7 @@ struct worker {
 		struct cell    **receivers;        /* of the turn's effects, if they are recorded  */
 		uint32_t         receiver_room;
 		bool             read_only;        /* the disk was full when this turn began       */
+		bool             has_room;         /* for a record and its answers: durable_room   */
 		struct { struct cell *cell; int code; } unloaded;    /* the last one that could not be, and why */
 		bool             answered;         /* few callers were answered since it last slept: they will ask again */
 		bool             networked;        /* it has sockets                                 */
@@ -514,6 +515,8 @@ static inline const char *body_id(const struct type *t, const struct body *b)
 	return (const char *)b->data + t->id_off + 1;
 }
 size_t cell_address(struct sched *s, const struct cell *c, char *out);   /* with NUL; length */
+size_t cell_address_len(struct sched *s, const struct cell *c);
+void   cell_address_put(struct sched *s, const struct cell *c, char *out);       /* without NUL */
 
 static inline void msg_free_body(const struct msg *m)
 {

@@ -27,7 +27,7 @@ static bool state_changed(const struct noh_turn *t, const struct cell *c)
 	return t->so_far.state && memcmp(own, t->scratch, t->type->pub.state_size) != 0;
 }
 
-static void put_state(struct sink *k, const struct noh_turn *t, struct cell *c)
+void turn_record_state(struct sink *k, const struct noh_turn *t, struct cell *c)
 {
 	uint32_t size = t->type->pub.state_size;
 	uint8_t *p = put(k, PART_STATE, NULL, 0, sizeof(struct part_state) + size);
@@ -39,6 +39,23 @@ static void put_state(struct sink *k, const struct noh_turn *t, struct cell *c)
 	if (size)
 		memcpy(p + sizeof(struct part_state),
 		       t->so_far.state ? t->so_far.state : body_state(t->type, c->body), size);
+}
+
+bool turn_record_is_simple(const struct noh_turn *t)
+{
+	const struct effect *answer = t->fx->list;
+
+	return t->msg_count == 1 && !(t->msgs[0].flags & (MSG_WRAPPED | NOH_MSG_TIMER)) && t->op_count == 0 &&
+	       !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) &&
+	       (t->fx->count == 0 ||
+		(t->fx->count == 1 && answer->cell == 0 && (answer->msg.reply & TOKEN_OF_NET)));
+}
+
+size_t turn_record_state_size(const struct noh_turn *t, const struct cell *c)
+{
+	if (!t->so_far.state || !state_changed(t, c))
+		return 0;
+	return part_size(0, sizeof(struct part_state) + t->type->pub.state_size);
 }
 
 static void put_timer(struct part_timer **at, uint32_t *count, uint64_t due, uint64_t period,
@@ -368,9 +385,9 @@ void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_
 		put_emitted(k, t, c, tag, seq);
 	/* The first record of an actor says which version its state is, if nothing else. */
 	if (!(t->so_far.flags & TURN_ERASE) && t->so_far.state && state_changed(t, c))
-		put_state(k, t, c);
+		turn_record_state(k, t, c);
 	else if (k->size && !(t->so_far.flags & TURN_ERASE) && (*body_seq(c->body) & SEQ_BARE))
-		put_state(k, t, c);
+		turn_record_state(k, t, c);
 }
 
 static bool wrap(struct msg *m, uint64_t sender, uint64_t seq, uint32_t index)

@@ -13,6 +13,12 @@ struct sink { uint8_t *at; size_t size; };       /* at NULL: only count */
 /* Decided once: a receiver may go at any moment. False: no memory. */
 bool turn_record_receivers(struct worker *w);
 
+/* It is about one message from outside, has at most changed its state and answered: nothing else can be in its record. Of
+ * that: how long the part is (0: the state is as it was), and the part. */
+bool turn_record_is_simple(const struct noh_turn *t);
+size_t turn_record_state_size(const struct noh_turn *t, const struct cell *c);
+void turn_record_state(struct sink *k, const struct noh_turn *t, struct cell *c);
+
 /* All parts. key: of a step whose key is kept with this actor; else NULL. */
 void turn_record_put(struct sink *k, struct noh_turn *t, struct cell *c, uint64_t tag, uint64_t seq,
 		     const struct durable_key *key);

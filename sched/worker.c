@@ -170,6 +170,7 @@ uint32_t sched_pass(struct worker *w)
 	tick(w);
 	count_busy(w);
 	w->mine.sample_at = load_relaxed(&w->shown.counts.turns);        /* the next turn is measured */
+	w->mine.has_room = false;
 	count_one(&w->shown.counts.passes, 1);
 	if (__builtin_expect(sched_is_durable(s), 0))
 		work += let_out(w);
