@@ -44,6 +44,7 @@ static void log_end(struct kv_log *log)
 	mem_free(log->more, sizeof *log->more * log->room);
 	log->more = NULL;
 	log->count = log->room = 0;
+	log->sparse = false;
 }
 
 void kv_commit(struct kv *kv, struct kv_log *log)
@@ -51,7 +52,7 @@ void kv_commit(struct kv *kv, struct kv_log *log)
 	for (uint32_t i = 0; i < log->count; i++) {
 		struct kv_change c = changes(log)[i];
 
-		if (!c.after)
+		if (!c.after && log->sparse)
 			kv_tidy(kv, c.before);
 		kv_node_free(c.before);
 	}
@@ -100,6 +101,7 @@ int kv_delete(struct kv *kv, struct kv_log *log, const void *key, size_t klen)
 	if (!make_room(log))
 		return NOH_ENOMEM;
 	note(log, kv_drop(kv, &p), NULL);
+	log->sparse |= kv_is_sparse(&p);
 	return NOH_OK;
 }
 

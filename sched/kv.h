@@ -43,6 +43,8 @@ struct kv_change {
 struct kv_log {
 	struct kv_change *more;          /* in place of few, once there were too many */
 	uint32_t count, room;
+	uint32_t outdated;               /* of few changes: those that a later one has made pointless (turn_record.c) */
+	bool     sparse;                 /* a deletion has left a block nearly empty */
 	struct kv_change few[KV_LOG_INLINE];
 };
 

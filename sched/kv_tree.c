@@ -335,6 +335,13 @@ static void merge_with_next(struct kv *kv, struct kv_path *p)
 	let_go(kv, p, 0);
 }
 
+bool kv_is_sparse(const struct kv_path *p)
+{
+	uint32_t count = p->depth ? AT(p, 0).block->count : FANOUT;
+
+	return count == 0 || (p->depth > 1 && count <= FANOUT / 4);
+}
+
 /* A key was taken out and will not come back. */
 void kv_tidy(struct kv *kv, const struct kv_node *gone)
 {
@@ -342,11 +349,11 @@ void kv_tidy(struct kv *kv, const struct kv_node *gone)
 	struct kv_path p;
 
 	(void)kv_find(kv, &k, &p);
-	if (p.depth == 0 || AT(&p, 0).block->count > FANOUT / 4)
+	if (!kv_is_sparse(&p))
 		return;
 	if (AT(&p, 0).block->count == 0)
 		let_go(kv, &p, 0);
-	else if (p.depth > 1)
+	else
 		merge_with_next(kv, &p);
 	while (kv->root && kv->root->level && kv->root->count == 1) {
 		struct kv_block *old = kv->root;

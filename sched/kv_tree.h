@@ -55,7 +55,8 @@ void kv_insert(struct kv *kv, struct kv_path *p, const struct kv_search *k, stru
 struct kv_node *kv_replace(struct kv *kv, struct kv_path *p, struct kv_node *n);
 struct kv_node *kv_drop(struct kv *kv, struct kv_path *p);
 
-/* A key was taken out and will not come back. */
+/* A key was taken out and will not come back. Nothing comes of it but where it left its block nearly empty. */
+bool kv_is_sparse(const struct kv_path *p);
 void kv_tidy(struct kv *kv, const struct kv_node *gone);
 
 #endif

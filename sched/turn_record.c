@@ -126,18 +126,30 @@ static bool changed_again(const struct kv_change *list, uint32_t i, uint32_t cou
 
 #define FEW_CHANGES 32           /* are compared with each other; of more each is looked up */
 
-/* Every entry that changed, as it is at the end of the turn: with few changes, once. */
-static void put_entries(struct sink *k, const struct noh_turn *t, const struct ext *x)
+/* A bit for each. */
+static uint32_t outdated(const struct kv_change *list, uint32_t count)
 {
-	const struct kv_log *log = &t->kv_log;
+	uint32_t bits = 0;
+
+	for (uint32_t i = 0; i + 1 < count; i++)
+		bits |= changed_again(list, i, count) ? UINT32_C(1) << i : 0;
+	return bits;
+}
+
+/* Every entry that changed, as it is at the end of the turn: with few changes, once. It is counted before it is written. */
+static void put_entries(struct sink *k, struct noh_turn *t, const struct ext *x)
+{
+	struct kv_log *log = &t->kv_log;
 	const struct kv_change *list = log->more ? log->more : log->few;
 	bool few = log->count <= FEW_CHANGES;
 
+	if (few && !k->at)
+		log->outdated = outdated(list, log->count);
 	for (uint32_t i = 0; i < log->count; i++) {
 		const struct kv_node *any = list[i].after ? list[i].after : list[i].before;
 		const struct kv_node *now = list[i].after;
 
-		if (few && changed_again(list, i, log->count))
+		if (few && (log->outdated >> i & 1))
 			continue;
 		if (!few)
 			now = kv_get(&x->kv, kv_key(any), any->klen);
