@@ -155,7 +155,9 @@ struct shape { const char *name, *json; };
 static const struct shape shapes[] = {
 	{ "SendToActorResponse",
 	  "{\"type\":\"object\",\"required\":[\"accepted\",\"actor_node\"],\"properties\":{\"accepted\":" BOOLEAN
-	  ",\"actor_node\":{\"type\":\"string\",\"description\":\"Node handling this actor\"}}}" },
+	  ",\"actor_node\":{\"type\":\"string\",\"description\":\"Node handling this actor\"},\"later\":{\"type\":\"object\",\"description\":"
+	  "\"With delay_ms: when it arrives, and the id it can be taken back with (message cancel of later:ADDRESS)\",\"required\":"
+	  "[\"id\",\"due_at\"],\"properties\":{\"id\":" STRING ",\"due_at\":" TIME("When it is sent") "}}}}" },
 	{ "InvokeActorResponse",
 	  "{\"type\":\"object\",\"required\":[\"response\"],\"properties\":{\"response\":{\"type\":\"object\","
 	  "\"additionalProperties\":true,\"description\":\"Actor's response payload\"}}}" },

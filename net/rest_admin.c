@@ -7,6 +7,7 @@
 #include "core/mem.h"
 #include "net/net.h"
 #include "net/rest.h"
+#include "noh_actors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,10 +298,38 @@ static int kind_of(noh_box *box, const struct wish *w)
 	return of ? codec_kind(box, of, w->kind) : noh_kind_number(box, type, w->kind);
 }
 
+/* Without its timer what is to arrive later would neither arrive nor be gone: so all of it goes, with the timer. */
+static int clear_later(noh_box *box, const char *address)
+{
+	uint64_t count = 0;
+	size_t len = sizeof count;
+	int rc = noh_call(box, address, NOH_LATER_CLEAR, NULL, 0, FOLD_MS, &count, &len);
+
+	return rc == NOH_OK && count == 0 ? NOH_END : rc;
+}
+
+static bool keeps_for_later(noh_box *box, const char *address)
+{
+	const noh_type *later = noh_find_type(box, noh_later_type()->name);
+
+	return later && later->on_message == noh_later_type()->on_message && strncmp(address, "later:", 6) == 0;
+}
+
+static int drop(noh_box *box, const struct wish *w)
+{
+	int kind = kind_of(box, w);
+
+	if (kind < 0)
+		return kind;
+	if (kind == NOH_LATER_DUE && keeps_for_later(box, w->address))
+		return clear_later(box, w->address);
+	return noh_schedule_drop(box, w->address, (uint32_t)kind, FOLD_MS);
+}
+
 static int schedule_cancel(noh_box *box, const void *args, uint32_t len, struct out *o)
 {
 	const struct wish *w = args;
-	int kind = kind_of(box, w), rc = kind < 0 ? kind : noh_schedule_drop(box, w->address, (uint32_t)kind, FOLD_MS);
+	int rc = drop(box, w);
 	char text[ENTRY_MAX];
 	noh_json_out all = { .at = text, .room = sizeof text };
 
