@@ -71,7 +71,7 @@ const struct verb verbs[] = {
 	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such user" },
 	{ .name = "config", .about = "its settings: show, check, reload", .main = config_main, .words = "show|check|reload|doc", .settings = true,
 	  .actions = ACTIONS({ "show", "[--json] [options]", "every setting: its value and where it comes from; can be saved and used as a file" },
-			     { "check", "[FILE | options]", "say what is wrong, line by line, without starting anything" },
+			     { "check", "[--json] [FILE | options]", "say what is wrong, line by line, without starting anything" },
 			     { "reload", "[--json] [options]", "a running server reads settings and users again: what changed, what needs a restart" },
 			     { "doc", "", "docs/configuration.md, as this program would write it" }),
 	  .options = OPTIONS(JSON),

@@ -138,6 +138,7 @@ expect 0 '^none$' quarantine list
 expect 3 'nothing to resume' quarantine resume counter:hits
 expect 0 '' events tail --no-follow -n 1
 expect 3 'trace' trace show 4bf92f3577b34da6a3ce929d0e0e4736
+expect 3 '"code":"no_such_trace"' trace show 4bf92f3577b34da6a3ce929d0e0e4736 --json
 expect 0 'nothing has changed|no change|changed' config reload
 expect 0 'WORKER' top --once --every 100ms
 expect 0 'ready' doctor
@@ -187,6 +188,16 @@ expect 2 'token-file' pool --token-file nowhere
 # ── a server that is gone, and one that stops ──
 stop_server
 expect 75 'noh serve' status counter:hits
+
+# ── for programs ──
+printf '[net]\nbnid = 127.0.0.1\n[node]\nnodes = 5\n' > typo.conf
+is "what is wrong with settings" '{ "valid": false, "errors": ["typo.conf:2: there is no key bnid in [net]; did you mean bind?"], "warnings": [] }' \
+	bash -c "'$noh' config check --json typo.conf || [ \$? = 2 ]"
+is "what is right" '{ "valid": true, "errors": [], "warnings": [] }' "$noh" config check --json
+expect 2 '"valid": false' config check --json --bind 0.0.0.0 --data nowhere
+is "a user is added" 0 bash -c "'$noh' user add eve --role developer --json --users-file accounts > added; echo \$?"
+grep -qE '^\{ "name": "eve", "role": "developer", "token": "[A-Za-z0-9_-]{40,}" \}$' added && ok || fail "noh user add --json" "$(cat added)"
+is "and revoked" '{ "name": "eve", "revoked": true }' "$noh" user revoke eve --json --users-file accounts
 
 # ── help, completion, manual page ──
 expect 2 'did you mean noh invoke' invok
