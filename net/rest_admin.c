@@ -287,10 +287,11 @@ static int schedule_list(noh_box *box, const void *args, uint32_t len, struct ou
 /* By its name, that of a JSON message of this kind, or (a type without a table) by its number. Below zero: why not. */
 static int kind_of(noh_box *box, const struct wish *w)
 {
-	char type[ADDRESS_MAX + 1], *end;
-	unsigned long n = strtoul(w->kind, &end, 10);
+	char type[ADDRESS_MAX + 1];
+	bool digits = strspn(w->kind, "0123456789") == strlen(w->kind) && strlen(w->kind) <= 10;
+	unsigned long n = digits ? strtoul(w->kind, NULL, 10) : 0;
 
-	if (*end == 0 && n <= INT32_MAX)
+	if (digits && n <= INT32_MAX)
 		return (int)n;
 	snprintf(type, sizeof type, "%.*s", (int)strcspn(w->address, ":"), w->address);
 	const noh_type *of = noh_find_type(box, type);
@@ -342,6 +343,7 @@ static int schedule_cancel(noh_box *box, const void *args, uint32_t len, struct 
 	noh_json_put_bool(&all, "was_scheduled", rc == NOH_OK);
 	noh_json_close(&all, '}');
 	out_bytes(o, text, all.len);
+	put_text(o, "\n");
 	return NOH_OK;
 }
 
@@ -352,6 +354,10 @@ void rest_schedule_list(struct call *c, const struct http_request *q)
 
 	if (!rest_read(c, q, FORM_SCHEDULE_LIST, got) || !take_address(c, got[SCHEDULE_ADDRESS], w.address))
 		return;
+	if (got[SCHEDULE_ADDRESS].given && got[SCHEDULE_TYPE].given) {
+		http_problem(call_out(c), 422, "invalid", "", "\"actor_address\" or \"actor_type\": not both");
+		return;
+	}
 	w.limit = (uint32_t)got[SCHEDULE_LIMIT].n;
 	take(got[SCHEDULE_TYPE], w.type, sizeof w.type);
 	take(got[SCHEDULE_CURSOR], w.cursor, sizeof w.cursor);
