@@ -82,7 +82,7 @@ static void reloaded(struct out *o, const struct reply_part *p)
 	put_findings(&body, p, "warning", false);
 	put(&body, "}\n");
 	if (body.failed)
-		http_problem(o, 503, "no_memory", "", "the settings were read again, but there is no memory to say what changed");
+		http_problem(o, 503, "out_of_memory", "", "the settings were read again, but there is no memory to say what changed");
 	else
 		http_reply(o, 200, "application/json", "", body.bytes, body.len);
 	out_close(&body);

@@ -216,7 +216,7 @@ static void show(struct call *c, const char *id, bool as_text)
 	else if (rc == NOH_END)
 		http_problem(call_out(c), 404, "no_such_trace", "", "%s", noh_why());
 	else if (rc != NOH_OK || body.failed)
-		http_problem(call_out(c), 503, "no_memory", "Retry-After: 1\r\n", "no memory to tell of a trace");
+		http_problem(call_out(c), 503, "out_of_memory", "Retry-After: 1\r\n", "no memory to tell of a trace");
 	else
 		http_reply(call_out(c), 200, as_text ? text : json, "", body.bytes, body.len);
 	out_close(&body);

@@ -99,6 +99,9 @@ openapi() {
 	for code in $(curl -sS "$url/openapi.json" | grep -oE '"code":"[a-z_]+","status"' | cut -d'"' -f4 | sort -u); do
 		grep -q "\`$code\`" docs/http.md && ok || fail "docs/http.md says nothing of $code"
 	done
+	for code in $(grep -ohE '\b[1-5][0-9]{2}, "[a-z_]+", ' net/http*.c net/rest*.c | cut -d'"' -f2 | sort -u); do
+		grep -q "\`$code\`" docs/http.md && ok || fail "docs/http.md says nothing of $code"
+	done
 	has node && has npm || { skip "openapi: node and npm are not installed"; return; }
 	mkdir -p $dir
 	if ! cmp -s tests/e2e/openapi/package-lock.json $dir/package-lock.json || [ ! -d $dir/node_modules/ajv ]; then
