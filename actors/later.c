@@ -1,11 +1,13 @@
 /* actors/later.c - messages that are to arrive later: "later:TARGET" keeps those for the actor TARGET.
  *
- * An entry per message, in the order of their times; one timer for the first. Sending a message and forgetting it are
- * one turn, so it arrives once, whatever crashes in between (P4). When nothing waits any more, nothing of it
- * is left.
+ * An entry per message, in the order of their times; one timer for the first, set anew by every turn that changes what
+ * waits: whoever cares for the server may have taken it away (noh_schedule_drop). Sending a message and forgetting it
+ * are one turn, so it arrives once, whatever crashes in between (P4). When nothing waits any more, nothing of it is left.
  */
 #include "actors/answer.h"
+#include "actors/json_types.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define SLICE 64                 /* sent in one turn, at most */
@@ -14,7 +16,7 @@
 struct kept {
 	uint64_t number;         /* of the last one                     */
 	uint64_t count;          /* of those that wait                  */
-	int64_t  wakes;          /* when its timer comes; 0: none is set */
+	int64_t  reserved;       /* has something in old directories    */
 };
 
 struct entry { uint32_t kind, reserved; };       /* the payload follows */
@@ -32,27 +34,36 @@ static struct key key_of(uint64_t due, uint64_t number)
 	return k;
 }
 
-static uint64_t due_of(const uint8_t *key)
+static uint64_t number_at(const uint8_t *at)
 {
-	uint64_t due = 0;
+	uint64_t n = 0;
 
 	for (int i = 0; i < 8; i++)
-		due = due << 8 | key[i];
-	return due;
+		n = n << 8 | at[i];
+	return n;
+}
+
+static uint64_t due_of(const uint8_t *key)
+{
+	return number_at(key);
+}
+
+static uint64_t number_of(const uint8_t *key)
+{
+	return number_at(key + 8);
 }
 
 /* ── its timer ── */
 
-static int wake_at(noh_turn *turn, struct kept *s, uint64_t due)
+static int wake_at(noh_turn *turn, uint64_t due)
 {
 	uint64_t now = noh_wall_ms(turn), left = due > now ? due - now : 0;
 
-	s->wakes = (int64_t)(now + left);
 	return noh_schedule_once(turn, NOH_LATER_DUE, left < NOH_LATER_MAX_MS ? left : NOH_LATER_MAX_MS);
 }
 
 /* Set for the first that waits; the last one gone, all of it goes. */
-static int close_turn(noh_turn *turn, struct kept *s, uint64_t not_before)
+static int close_turn(noh_turn *turn, const struct kept *s, uint64_t not_before)
 {
 	const void *key = NULL, *value;
 	size_t key_len = 0, len;
@@ -63,9 +74,7 @@ static int close_turn(noh_turn *turn, struct kept *s, uint64_t not_before)
 	if (noh_kv_next(turn, &key, &key_len, &value, &len) != NOH_OK || key_len != sizeof(struct key))
 		return noh_fail(turn, "an entry of what waits is missing: nothing is changed");
 	due = due_of(key);
-	if (due < not_before)
-		due = not_before;
-	return s->wakes == (int64_t)due ? NOH_OK : wake_at(turn, s, due);
+	return wake_at(turn, due < not_before ? not_before : due);
 }
 
 /* ── messages ── */
@@ -129,6 +138,67 @@ static int cancel(noh_turn *turn, const noh_msg *msg)
 	return rc == NOH_OK ? answer(turn, &m, sizeof m) : rc;
 }
 
+/* All of it goes: entries, timer and count. */
+static int clear(noh_turn *turn, const noh_msg *msg)
+{
+	uint64_t count = ((const struct kept *)noh_look(turn))->count;
+	int rc;
+
+	if (msg->len != 0)
+		return malformed(turn, "later CLEAR", msg);
+	rc = answer(turn, &count, sizeof count);
+	return rc == NOH_OK && count ? noh_erase(turn) : rc;
+}
+
+static void name_kind(noh_turn *turn, noh_later_waiting *w)
+{
+	const char *target = noh_id(turn);
+	char name[256];
+
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(target, ":"), target);
+	const noh_type *t = noh_find_type(noh_turn_box(turn), name);
+
+	if (t && t->kinds && w->kind < t->kind_count && t->kinds[w->kind].name)
+		snprintf(w->name, sizeof w->name, "%s", t->kinds[w->kind].name);
+}
+
+static int list(noh_turn *turn, const noh_msg *msg)
+{
+	struct { noh_later_list head; noh_later_waiting page[NOH_LATER_PAGE_MAX]; } a = { 0 };
+	const void *key = NULL, *value;
+	noh_later_page m;
+	size_t key_len = 0, len;
+	struct key k;
+
+	if (msg->len != sizeof m)
+		return malformed(turn, "later LIST", msg);
+	memcpy(&m, msg->body, sizeof m);
+	if (m.reserved != 0 || m.limit < 1 || m.limit > NOH_LATER_PAGE_MAX)
+		return malformed(turn, "later LIST", msg);
+	k = key_of(m.after.due, m.after.number);
+	if (m.after.due || m.after.number) {
+		key = &k;
+		key_len = sizeof k;
+	}
+	a.head.waiting = ((const struct kept *)noh_look(turn))->count;
+	while (noh_kv_next(turn, &key, &key_len, &value, &len) == NOH_OK && key_len == sizeof k && len >= sizeof(struct entry)) {
+		noh_later_waiting *w = &a.page[a.head.count];
+		struct entry e;
+
+		if (a.head.count == m.limit) {
+			a.head.more = 1;
+			break;
+		}
+		memcpy(&e, value, sizeof e);
+		w->sent = (noh_later_sent){ .number = number_of(key), .due = due_of(key) };
+		w->kind = e.kind;
+		w->len = (uint32_t)(len - sizeof e);
+		name_kind(turn, w);
+		a.head.count++;
+	}
+	return answer(turn, &a, sizeof a.head + a.head.count * sizeof a.page[0]);
+}
+
 /* One that nobody will ever take (its kind is not there any more, say) is not tried for ever. */
 static int send(noh_turn *turn, const void *value, size_t len)
 {
@@ -152,7 +222,6 @@ static int due(noh_turn *turn)
 	struct kept *s = noh_state(turn);
 	int rc = NOH_OK, sent = 0;
 
-	s->wakes = 0;
 	for (; sent < SLICE; sent++) {
 		const void *key = NULL, *value;
 		size_t key_len = 0, len;
@@ -183,6 +252,8 @@ static int on_message(noh_turn *turn, const noh_msg *msg)
 	case NOH_LATER_SEND: return keep(turn, msg);
 	case NOH_LATER_CANCEL: return cancel(turn, msg);
 	case NOH_LATER_DUE: return due(turn);
+	case NOH_LATER_CLEAR: return clear(turn, msg);
+	case NOH_LATER_LIST: return list(turn, msg);
 	}
 	return noh_fail(turn, "there is no message of kind %u for later", msg->kind);
 }
@@ -191,6 +262,8 @@ static const noh_kind kinds[NOH_LATER_KINDS] = {
 	[NOH_LATER_SEND] = { .name = "send" },
 	[NOH_LATER_CANCEL] = { .name = "cancel" },
 	[NOH_LATER_DUE] = { .name = "due", .flags = NOH_KIND_TIMER },
+	[NOH_LATER_CLEAR] = { .name = "clear" },
+	[NOH_LATER_LIST] = { .name = "list" },
 };
 
 static const noh_type type = {
@@ -202,6 +275,8 @@ static const noh_type type = {
 	.kinds = kinds,
 	.kind_count = NOH_LATER_KINDS,
 	.on_message = on_message,
+	.from_json = later_from_json,
+	.to_json = later_to_json,
 	.version = 1,
 	.schema = 1,
 };

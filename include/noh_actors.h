@@ -236,12 +236,15 @@ enum {
 	NOH_LATER_SEND,            /* noh_later_send, and the message's body   -> noh_later_sent      */
 	NOH_LATER_CANCEL,          /* noh_later_sent                           -> the same            */
 	NOH_LATER_DUE,             /* its own timer: from outside NOH_EKIND                           */
+	NOH_LATER_CLEAR,           /* nothing: all that waits is forgotten     -> uint64_t: how many  */
+	NOH_LATER_LIST,            /* noh_later_page   -> noh_later_list, and its noh_later_waiting   */
 	NOH_LATER_KINDS
 };
 
 #define NOH_LATER_ADDRESS 249
 #define NOH_LATER_MAX_MS  (UINT64_C(365) * 24 * 3600 * 1000)
 #define NOH_LATER_MOST    100000       /* may wait for one actor                                  */
+#define NOH_LATER_PAGE_MAX 100
 
 typedef struct noh_later_send {
 	uint64_t delay_ms;
@@ -253,6 +256,24 @@ typedef struct noh_later_sent {
 	uint64_t number;
 	uint64_t due;                  /* the instant                                                */
 } noh_later_sent;
+
+typedef struct noh_later_page {
+	noh_later_sent after;          /* the last one of the page before; zeros: from the first     */
+	uint32_t       limit;          /* 1 to NOH_LATER_PAGE_MAX                                    */
+	uint32_t       reserved;
+} noh_later_page;
+
+typedef struct noh_later_list {
+	uint64_t waiting;              /* in all                                                     */
+	uint32_t count;                /* of the noh_later_waiting that follow, the soonest first    */
+	uint32_t more;                 /* 1: there are more behind the last of them                  */
+} noh_later_list;
+
+typedef struct noh_later_waiting {
+	noh_later_sent sent;
+	uint32_t       kind, len;      /* for the target; bytes of its body                          */
+	char           name[64];       /* of that kind, if its type has one; cut to this             */
+} noh_later_waiting;
 
 #ifdef __cplusplus
 }

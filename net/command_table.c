@@ -250,7 +250,8 @@ static const struct command table[] = {
 	    "type:id kind payload [IDEM idem] [ACK none|memory|disk] [DELAY ms] [TRACE traceparent [TRACESTATE tracestate]]", "OK",
 	    "O(1)",
 	    "Send a message; kind and payload as in ACTOR.INVOKE. ACK disk (the default): answered when it is recorded; memory (and for a volatile type): when it is "
-	    "in the mailbox; none: at once. DELAY: it arrives so much later, once, also after a crash."),
+	    "in the mailbox; none: at once. DELAY: it arrives so much later, once, also after a crash; until then "
+	    "ACTOR.INVOKE later:type:id list {} tells its id, and cancel {\"id\": ...} takes it back."),
 	ROW("actor.status", cmd_actor_status, 2, NOH_USER, R | F | AL, ACTOR, KEY_NONE, "type:id",
 	    "map: actor_address, is_active, life, exists, stored, mailbox_size, idle_ms, resting, messages_processed, state, restarts, last_failure, "
 	    "last_failure_ms, retry_ms", "O(1)", "How an actor is. Asking activates nobody."),

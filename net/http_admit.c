@@ -121,7 +121,7 @@ static bool admit_route(struct call *c, const struct http_request *q)
 	route = http_route_find(c->net->server->routes, q->path.at, q->path.len);
 	if (!route) {
 		snprintf(shown, sizeof shown, "%.*s", (int)q->path.len, q->path.at);
-		http_problem(call_out(c), 404, "not_found", "", "there is no %s here", shown);
+		http_problem(call_out(c), 404, "not_found", "", "there is no %s here; /openapi.json tells what there is", shown);
 		return false;
 	}
 	if (!is_method(&q->method, route->methods)) {

@@ -5,6 +5,7 @@
  */
 #include "net/http.h"
 
+#include "core/utf8.h"
 #include "net/session.h"
 
 #include <stdio.h>
@@ -18,13 +19,17 @@ static void put_text(struct out *o, const char *text, size_t len)
 	char escape[8];
 
 	out_bytes(o, "\"", 1);
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0, n; i < len; i += n) {
 		unsigned char c = (unsigned char)text[i];
 
-		if (c == '"' || c == '\\' || c < ' ' || c > '~')
+		n = utf8_next((const unsigned char *)text + i, len - i);
+		if (n == 0)
+			out_bytes(o, "\\ufffd", 6);
+		else if (c == '"' || c == '\\' || c < ' ' || c == 0x7f)
 			out_bytes(o, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", c));
 		else
-			out_bytes(o, text + i, 1);
+			out_bytes(o, text + i, n);
+		n += n == 0;
 	}
 	out_bytes(o, "\"", 1);
 }
@@ -77,7 +82,7 @@ static void reloaded(struct out *o, const struct reply_part *p)
 	put_findings(&body, p, "warning", false);
 	put(&body, "}\n");
 	if (body.failed)
-		http_problem(o, 503, "no_memory", "", "the settings were read again, but there is no memory to say what changed");
+		http_problem(o, 503, "out_of_memory", "", "the settings were read again, but there is no memory to say what changed");
 	else
 		http_reply(o, 200, "application/json", "", body.bytes, body.len);
 	out_close(&body);

@@ -5,6 +5,7 @@
 #include "core/log_text.h"
 #include "core/mem.h"
 #include "net/net.h"
+#include "net/rest.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SPANS_MOST = 512, LIST_USUAL = 20, LIST_MOST = 1000 };
+enum { SPANS_MOST = 512 };
 
 static const char json[] = "application/json", text[] = "text/plain; charset=utf-8";
 
@@ -215,7 +216,7 @@ static void show(struct call *c, const char *id, bool as_text)
 	else if (rc == NOH_END)
 		http_problem(call_out(c), 404, "no_such_trace", "", "%s", noh_why());
 	else if (rc != NOH_OK || body.failed)
-		http_problem(call_out(c), 503, "no_memory", "Retry-After: 1\r\n", "no memory to tell of a trace");
+		http_problem(call_out(c), 503, "out_of_memory", "Retry-After: 1\r\n", "no memory to tell of a trace");
 	else
 		http_reply(call_out(c), 200, as_text ? text : json, "", body.bytes, body.len);
 	out_close(&body);
@@ -278,39 +279,17 @@ static void list(struct call *c, uint32_t limit, bool as_text)
 
 /* ── the request ── */
 
-/* "id=..." or "limit=...", one of them, or nothing. */
-static bool parameter(const struct arg *query, const char *name, char *value, size_t size)
-{
-	size_t n = strlen(name);
-
-	if (query->len <= n || query->len - n >= size || memcmp(query->at, name, n) != 0)
-		return false;
-	memcpy(value, query->at + n, query->len - n);
-	value[query->len - n] = 0;
-	return true;
-}
-
-static bool number_of(const char *digits, uint32_t *n)
-{
-	size_t len = strspn(digits, "0123456789");
-
-	*n = 0;
-	for (size_t i = 0; i < len && i < 5; i++)
-		*n = *n * 10 + (uint32_t)(digits[i] - '0');
-	return len > 0 && len < 5 && digits[len] == 0 && *n >= 1 && *n <= LIST_MOST;
-}
-
 void http_trace(struct call *c, const struct http_request *q)
 {
 	bool as_text = memmem(q->accept.at, q->accept.len, "text/plain", 10) != NULL;
-	uint32_t limit = LIST_USUAL;
-	char value[64];
+	struct query_got got[QUERY_FIELDS_MAX];
 
-	if (parameter(&q->query, "id=", value, sizeof value))
-		show(c, value, as_text);
-	else if (q->query.len == 0 || (parameter(&q->query, "limit=", value, sizeof value) && number_of(value, &limit)))
-		list(c, limit, as_text);
+	if (!rest_query(c, q, QUERY_TRACE, got))
+		return;
+	if (!got[TRACE_ID].given)
+		list(c, (uint32_t)got[TRACE_LIMIT].n, as_text);
+	else if (got[TRACE_LIMIT].given)
+		http_problem(call_out(c), 400, "bad_query", "", "one trace (id), or so many of them (limit): not both");
 	else
-		http_problem(call_out(c), 400, "bad_query", "", "ask /trace?id=TRACE_ID for one trace (32 hex digits), /trace or "
-			     "/trace?limit=N for those that took longest, N from 1 to %d", LIST_MOST);
+		show(c, got[TRACE_ID].text, as_text);
 }

@@ -1,9 +1,10 @@
 /* net/openapi.c - /openapi.json: what this server answers to, as OpenAPI 3.0.
  *
  * Paths, methods and roles come from the table of routes, requests from that of the forms, problems from that of
- * statuses: what is served and what is told are the same. Only the responses' shapes are written down here, beside each
- * other, as they are in rest_*.c.
+ * statuses: what is served and what is told are the same. Only the responses' shapes are written down, in
+ * openapi_shapes.c.
  */
+#include "net/openapi.h"
 #include "net/rest.h"
 
 #include "core/mem.h"
@@ -132,119 +133,9 @@ static void put_request_schema(noh_json_out *o, const struct rest_form *f)
 
 /* ── responses ── */
 
-struct shape { const char *name, *json; };
-
 #define STRING "{\"type\":\"string\"}"
 #define BOOLEAN "{\"type\":\"boolean\"}"
 #define COUNT "{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0}"
-#define ADDRESS "{\"type\":\"string\",\"description\":\"Actor address in format {type}:{id}\"," \
-	"\"example\":\"npc-brain:character-abc123\"}"
-#define TIME(text) "{\"type\":\"string\",\"format\":\"date-time\",\"description\":\"" text "\"}"
-#define TIME_OR_NULL(text) "{\"type\":\"string\",\"format\":\"date-time\",\"nullable\":true,\"description\":\"" text "\"}"
-#define HEALTH "{\"type\":\"string\",\"enum\":[\"healthy\",\"degraded\",\"unavailable\"]}"
-
-#define PAGE_END "\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":\"For the next page; null: this was the " \
-	"last\"},\"complete\":{\"type\":\"boolean\",\"description\":\"false: what happened in the last seconds may be missing\"}"
-
-#define TEXT_OR_NULL(text) "{\"type\":\"string\",\"nullable\":true,\"description\":\"" text "\"}"
-#define STATE "{\"type\":\"string\",\"enum\":[\"active\",\"inactive\",\"activating\",\"deactivating\",\"down\",\"degraded\"," \
-	"\"stopped\",\"quarantined\",\"awaiting\"]}"
-#define UNWELL "\"state\":" STATE ",\"restarts\":" COUNT ",\"last_failure\":" TEXT_OR_NULL("Why it failed last") \
-	",\"last_failure_at\":" TIME_OR_NULL("When that was") ",\"retry_at\":" TIME_OR_NULL("When it is tried again")
-
-static const struct shape shapes[] = {
-	{ "SendToActorResponse",
-	  "{\"type\":\"object\",\"required\":[\"accepted\",\"actor_node\"],\"properties\":{\"accepted\":" BOOLEAN
-	  ",\"actor_node\":{\"type\":\"string\",\"description\":\"Node handling this actor\"}}}" },
-	{ "InvokeActorResponse",
-	  "{\"type\":\"object\",\"required\":[\"response\"],\"properties\":{\"response\":{\"type\":\"object\","
-	  "\"additionalProperties\":true,\"description\":\"Actor's response payload\"}}}" },
-	{ "ActivateActorResponse",
-	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"node_id\",\"already_active\",\"activated_at\"],\"properties\":{"
-	  "\"actor_address\":" ADDRESS ",\"node_id\":" STRING ",\"already_active\":" BOOLEAN
-	  ",\"activated_at\":" TIME_OR_NULL("When it was activated; null: not known") "}}" },
-	{ "DeactivateActorResponse",
-	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"was_active\",\"messages_drained\"],\"properties\":{"
-	  "\"actor_address\":" ADDRESS ",\"was_active\":" BOOLEAN ",\"messages_drained\":" COUNT "}}" },
-	{ "ActorStatus",
-	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"is_active\",\"node_id\",\"activated_at\",\"last_message_at\","
-	  "\"messages_processed\",\"mailbox_size\"],\"properties\":{\"actor_address\":" ADDRESS ",\"is_active\":" BOOLEAN
-	  ",\"node_id\":" STRING ",\"activated_at\":" TIME_OR_NULL("To 100 ms; null: it is not active")
-	  ",\"last_message_at\":" TIME_OR_NULL("When it last did something, to 100 ms; null: it is not active")
-	  ",\"messages_processed\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0,\"description\":\"By its turns, since it "
-	  "was activated\"},\"mailbox_size\":" COUNT
-	  ",\"resting\":{\"type\":\"boolean\",\"description\":\"It handles nothing now: until there is room, an answer, or a token of its "
-	  "type's limits\"},\"exists\":{\"type\":\"boolean\",\"description\":\"Something of it is kept\"}," UNWELL "}}" },
-	{ "ListActorsResponse",
-	  "{\"type\":\"object\",\"required\":[\"actors\",\"next_cursor\"],\"properties\":{\"actors\":{\"type\":\"array\",\"items\":{"
-	  "\"$ref\":\"#/components/schemas/ActorStatus\"}},\"next_cursor\":{\"type\":\"string\",\"nullable\":true,\"description\":"
-	  "\"For the next page; null: this was the last\"}}}" },
-	{ "ActorPoolStatus",
-	  "{\"type\":\"object\",\"required\":[\"total_nodes\",\"healthy_nodes\",\"total_actors_active\",\"total_capacity\","
-	  "\"utilization_percent\",\"nodes\"],\"properties\":{\"total_nodes\":" COUNT ",\"healthy_nodes\":" COUNT
-	  ",\"total_actors_active\":" COUNT ",\"total_capacity\":" COUNT
-	  ",\"utilization_percent\":{\"type\":\"number\",\"format\":\"float\",\"minimum\":0,\"maximum\":100},\"nodes\":{\"type\":"
-	  "\"array\",\"items\":{\"$ref\":\"#/components/schemas/ActorNodeStatus\"}}}}" },
-	{ "ActorNodeStatus",
-	  "{\"type\":\"object\",\"required\":[\"node_id\",\"status\",\"actors_active\",\"actors_capacity\",\"last_heartbeat\"],"
-	  "\"properties\":{\"node_id\":" STRING ",\"status\":" HEALTH ",\"actors_active\":" COUNT ",\"actors_capacity\":" COUNT
-	  ",\"actors_given_up\":{\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0,\"description\":\"Degraded, stopped, quarantined, or "
-	  "awaiting a revision, as far as they were met since the start; the node is degraded while there are any\"}"
-	  ",\"last_heartbeat\":" TIME("When it last showed up")
-	  ",\"shards\":{\"type\":\"array\",\"description\":\"Its workers\",\"items\":{\"type\":\"object\",\"properties\":{"
-	  "\"worker\":" COUNT ",\"status\":" HEALTH ",\"last_heartbeat\":" TIME("When it last showed up") "}}}}}" },
-	{ "ListDeadResponse",
-	  "{\"type\":\"object\",\"required\":[\"dead\",\"next_cursor\",\"complete\"],\"properties\":{\"dead\":{\"type\":\"array\",\"items\":{"
-	  "\"$ref\":\"#/components/schemas/DeadMessage\"}}," PAGE_END "}}" },
-	{ "DeadMessage",
-	  "{\"type\":\"object\",\"required\":[\"id\",\"at\",\"actor_address\",\"message_type\",\"kind\",\"reason\",\"size\"],"
-	  "\"properties\":{\"id\":" STRING ",\"at\":" TIME("When it was set aside") ",\"actor_address\":" ADDRESS
-	  ",\"message_type\":" STRING ",\"kind\":" COUNT ",\"reason\":" STRING ",\"size\":" COUNT ",\"body_base64\":" STRING "}}" },
-	{ "RedriveDeadResponse",
-	  "{\"type\":\"object\",\"required\":[\"id\",\"redriven\"],\"properties\":{\"id\":" STRING ",\"redriven\":" BOOLEAN "}}" },
-	{ "PurgeDeadResponse",
-	  "{\"type\":\"object\",\"required\":[\"id\",\"purged\"],\"properties\":{\"id\":" STRING ",\"purged\":" BOOLEAN "}}" },
-	{ "ListSchedulesResponse",
-	  "{\"type\":\"object\",\"required\":[\"timers\",\"next_cursor\",\"complete\"],\"properties\":{\"timers\":{\"type\":\"array\","
-	  "\"items\":{\"type\":\"object\",\"required\":[\"actor_address\",\"message_type\",\"kind\",\"due_at\",\"period_ms\"],"
-	  "\"properties\":{\"actor_address\":" ADDRESS ",\"message_type\":" STRING ",\"kind\":" COUNT
-	  ",\"due_at\":" TIME("When it fires next") ",\"period_ms\":" COUNT "}}}," PAGE_END "}}" },
-	{ "CancelScheduleResponse",
-	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"message_type\",\"was_scheduled\"],\"properties\":{\"actor_address\":" ADDRESS
-	  ",\"message_type\":" STRING ",\"was_scheduled\":" BOOLEAN "}}" },
-	{ "DrainState",
-	  "{\"type\":\"object\",\"required\":[\"draining\",\"drained\",\"actors\",\"messages\",\"left_ms\"],\"properties\":{"
-	  "\"draining\":" BOOLEAN ",\"drained\":" BOOLEAN ",\"actors\":" COUNT ",\"messages\":" COUNT ",\"left_ms\":" COUNT "}}" },
-	{ "Event",
-	  "{\"type\":\"object\",\"description\":\"The data of a server-sent event; its id is seq. A stream that is ended says so with an "
-	  "event named cut, gone or end: reason, cursor\",\"required\":[\"seq\",\"at\",\"actor\",\"kind\",\"from\",\"to\",\"reason\","
-	  "\"revision\",\"by_box\",\"data\"],\"properties\":{\"seq\":" COUNT ",\"at\":" TIME("When it happened")
-	  ",\"actor\":" TEXT_OR_NULL("Address; or a type's name; null: the server itself") ",\"kind\":" STRING
-	  ",\"from\":" TEXT_OR_NULL("State before") ",\"to\":" TEXT_OR_NULL("State after") ",\"reason\":" TEXT_OR_NULL("For people")
-	  ",\"revision\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true},\"by_box\":" BOOLEAN
-	  ",\"data\":{\"type\":\"object\",\"nullable\":true,\"additionalProperties\":true}}}" },
-	{ "ActorDescription",
-	  "{\"type\":\"object\",\"required\":[\"actor_address\",\"state\",\"health\",\"desired_revision\",\"observed_revision\","
-	  "\"reconcile_error\",\"restarts\",\"last_failure\",\"mailbox_size\",\"events\"],\"properties\":{\"actor_address\":" ADDRESS
-	  ",\"state\":" STATE ",\"health\":" STRING ",\"is_active\":" BOOLEAN ",\"exists\":" BOOLEAN ",\"desired_revision\":" COUNT
-	  ",\"observed_revision\":" COUNT ",\"reconcile_error\":" TEXT_OR_NULL("Of its last try to get there")
-	  ",\"restarts\":" COUNT ",\"last_failure\":" TEXT_OR_NULL("Why it failed last")
-	  ",\"last_failure_at\":" TIME_OR_NULL("When that was") ",\"retry_at\":" TIME_OR_NULL("Down or degraded: when it is tried again")
-	  ",\"mailbox_size\":" COUNT ",\"parent\":" TEXT_OR_NULL("Who supervises it") ",\"children\":" COUNT
-	  ",\"activated_at\":" TIME_OR_NULL("To 100 ms; null: it is not active")
-	  ",\"last_message_at\":" TIME_OR_NULL("To 100 ms; null: it is not active")
-	  ",\"cursor\":{\"type\":\"integer\",\"format\":\"int64\",\"description\":\"What happens after this event may not be in here\"}"
-	  ",\"events\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Event\"}}}}" },
-	{ "ActorTree",
-	  "{\"type\":\"object\",\"required\":[\"actors\",\"complete\"],\"properties\":{\"actors\":{\"type\":\"array\",\"description\":\"Depth "
-	  "first, children in the order spawned\",\"items\":{\"type\":\"object\",\"properties\":{\"actor_address\":" ADDRESS ",\"depth\":" COUNT
-	  ",\"last\":{\"type\":\"boolean\",\"description\":\"Of its parent's children\"}," UNWELL "}}},\"complete\":" BOOLEAN "}}" },
-	{ "ListQuarantineResponse",
-	  "{\"type\":\"object\",\"required\":[\"quarantined\",\"complete\"],\"properties\":{\"quarantined\":{\"type\":\"array\",\"items\":{"
-	  "\"type\":\"object\",\"properties\":{\"actor_address\":" ADDRESS "," UNWELL ",\"parent\":" TEXT_OR_NULL("Who supervises it")
-	  "}}},\"complete\":" BOOLEAN "}}" },
-	{ "ResumeResponse", "{\"type\":\"object\",\"required\":[\"resumed\"],\"properties\":{\"resumed\":" STRING "}}" },
-};
 
 static void put_problem_schema(noh_json_out *o)
 {
@@ -301,6 +192,14 @@ static const struct rest_query *query_of(const struct http_route *r)
 	return NULL;
 }
 
+static const struct openapi_plain *plain_of(const struct http_route *r)
+{
+	for (const struct openapi_plain *p = openapi_plain; p->path; p++)
+		if (strcmp(p->path, r->path) == 0)
+			return p;
+	return NULL;
+}
+
 static void put_content(noh_json_out *o, const char *type, const char *schema)
 {
 	open(o, "content");
@@ -351,12 +250,22 @@ static void put_refusals(noh_json_out *o, const struct rest_form *f, const struc
 		put_response(o, "410", "The events behind this cursor are gone; the detail names the oldest", "Problem", PROBLEM_TYPE);
 }
 
+static void put_plain(noh_json_out *o, const struct openapi_plain *p)
+{
+	put_response(o, "200", "As asked", p->schema, p->type);
+	if (p->not_status)
+		put_response(o, p->not_status, p->not_what, p->not_schema, p->not_type);
+}
+
 static void put_responses(noh_json_out *o, const struct http_route *r, const struct rest_form *f, const struct rest_query *q)
 {
 	bool asks = f == &rest_forms[FORM_SEND] || f == &rest_forms[FORM_INVOKE];
+	const struct openapi_plain *plain = plain_of(r);
 
 	open(o, "responses");
-	if (f == &rest_forms[FORM_SEND])
+	if (plain)
+		put_plain(o, plain);
+	else if (f == &rest_forms[FORM_SEND])
 		put_response(o, "202", "It is accepted", f->response, JSON_TYPE);
 	else
 		put_response(o, "200", f == &rest_forms[FORM_INVOKE] ? "The actor's response" : "As asked",
@@ -375,16 +284,26 @@ static void put_responses(noh_json_out *o, const struct http_route *r, const str
 	close(o);
 }
 
-static void put_idempotency(noh_json_out *o)
+static void open_header(noh_json_out *o, const char *name)
 {
 	open(o, NULL);
-	text(o, "name", "Idempotency-Key");
+	text(o, "name", name);
 	text(o, "in", "header");
 	noh_json_put_bool(o, "required", false);
+}
+
+static void put_headers(noh_json_out *o)
+{
+	open_header(o, "Idempotency-Key");
 	text(o, "description", "However often a request with it is sent to this actor, it takes effect once; a repetition gets the "
 	     "stored response, marked Idempotency-Replayed: true. 409 while the first is running, 422 with another message.");
 	noh_json_put_raw(o, "schema", "{\"type\":\"string\",\"minLength\":1,\"maxLength\":255}",
 			 strlen("{\"type\":\"string\",\"minLength\":1,\"maxLength\":255}"));
+	close(o);
+	open_header(o, "traceparent");
+	text(o, "description", "W3C Trace Context: GET /trace tells where the message was; it is carried on to what it causes. One that is none "
+	     "is ignored.");
+	noh_json_put_raw(o, "schema", STRING, strlen(STRING));
 	close(o);
 }
 
@@ -392,7 +311,7 @@ static const char *tag_of(const struct rest_form *f, const struct rest_query *q)
 {
 	if (f)
 		return f >= &rest_forms[FORM_DEAD_LIST] ? "operators" : "actors";
-	return q && q != &rest_queries[QUERY_EVENTS] ? "actors" : "server";
+	return q && q != &rest_queries[QUERY_EVENTS] && q != &rest_queries[QUERY_TRACE] ? "actors" : "server";
 }
 
 /* "GET HEAD" is described as get: HEAD is the same without its body. */
@@ -400,11 +319,12 @@ static void put_path(noh_json_out *o, const struct http_route *r)
 {
 	const struct rest_form *f = form_of(r);
 	const struct rest_query *q = query_of(r);
+	const struct openapi_plain *plain = plain_of(r);
 
 	open(o, r->path);
 	open(o, strstr(r->methods, "POST") ? "post" : "get");
 	text(o, "operationId", r->op);
-	text(o, "summary", f ? f->summary : q ? q->summary : r->op);
+	text(o, "summary", f ? f->summary : q ? q->summary : plain ? plain->summary : r->op);
 	noh_json_open(o, "tags", '[');
 	text(o, NULL, tag_of(f, q));
 	noh_json_close(o, ']');
@@ -420,7 +340,7 @@ static void put_path(noh_json_out *o, const struct http_route *r)
 	}
 	if (f == &rest_forms[FORM_SEND] || f == &rest_forms[FORM_INVOKE]) {
 		noh_json_open(o, "parameters", '[');
-		put_idempotency(o);
+		put_headers(o);
 		noh_json_close(o, ']');
 	}
 	if (f) {
@@ -460,8 +380,8 @@ static void write_document(noh_json_out *o, const void *arg)
 	open(o, "schemas");
 	for (uint32_t i = 0; i < FORMS; i++)
 		put_request_schema(o, &rest_forms[i]);
-	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-		noh_json_put_raw(o, shapes[i].name, shapes[i].json, strlen(shapes[i].json));
+	for (const struct openapi_shape *p = openapi_shapes; p->name; p++)
+		noh_json_put_raw(o, p->name, p->json, strlen(p->json));
 	put_problem_schema(o);
 	close(o);
 	close(o);

@@ -7,7 +7,7 @@
  * rest_admin.c  /admin/dead/..., /admin/schedule/...: what operators do             rest_drain.c  /admin/drain
  * rest_query.c  what comes behind the '?' of a GET, in one table as well
  * rest_tell.c   /actor/describe, /actor/tree, /admin/quarantine/...: how actors are, and who belongs to whom
- * openapi.c    /openapi.json
+ * openapi.c    /openapi.json; openapi_shapes.c: what responses look like
  *
  * Owns     nothing.   Threads  the worker of the connection.
  */
@@ -57,11 +57,13 @@ bool rest_actor(struct call *c, noh_json value, struct rest_actor *actor);
 
 /* ── queries: rest_query.c ── */
 
-enum rest_query_id { QUERY_EVENTS, QUERY_DESCRIBE, QUERY_TREE, QUERIES };
+enum rest_query_id { QUERY_EVENTS, QUERY_DESCRIBE, QUERY_TREE, QUERY_TRACE, QUERIES };
 enum { QUERY_FIELDS_MAX = 8 };
 enum { EVENTS_CURSOR, EVENTS_LAST, EVENTS_SINCE, EVENTS_ACTOR, EVENTS_TYPE, EVENTS_KIND, EVENTS_FOLLOW };
 enum { DESCRIBE_ADDRESS, DESCRIBE_EVENTS };
 enum { TREE_ROOT, TREE_LIMIT };
+enum { TRACE_ID, TRACE_LIMIT };
+enum { TRACE_LIST = 20, TRACE_LIST_MOST = 1000 };
 
 struct rest_query {
 	const char *path, *response, *summary;

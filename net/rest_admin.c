@@ -7,6 +7,7 @@
 #include "core/mem.h"
 #include "net/net.h"
 #include "net/rest.h"
+#include "noh_actors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,10 +287,11 @@ static int schedule_list(noh_box *box, const void *args, uint32_t len, struct ou
 /* By its name, that of a JSON message of this kind, or (a type without a table) by its number. Below zero: why not. */
 static int kind_of(noh_box *box, const struct wish *w)
 {
-	char type[ADDRESS_MAX + 1], *end;
-	unsigned long n = strtoul(w->kind, &end, 10);
+	char type[ADDRESS_MAX + 1];
+	bool digits = strspn(w->kind, "0123456789") == strlen(w->kind) && strlen(w->kind) <= 10;
+	unsigned long n = digits ? strtoul(w->kind, NULL, 10) : 0;
 
-	if (*end == 0 && n <= INT32_MAX)
+	if (digits && n <= INT32_MAX)
 		return (int)n;
 	snprintf(type, sizeof type, "%.*s", (int)strcspn(w->address, ":"), w->address);
 	const noh_type *of = noh_find_type(box, type);
@@ -297,10 +299,38 @@ static int kind_of(noh_box *box, const struct wish *w)
 	return of ? codec_kind(box, of, w->kind) : noh_kind_number(box, type, w->kind);
 }
 
+/* Without its timer what is to arrive later would neither arrive nor be gone: so all of it goes, with the timer. */
+static int clear_later(noh_box *box, const char *address)
+{
+	uint64_t count = 0;
+	size_t len = sizeof count;
+	int rc = noh_call(box, address, NOH_LATER_CLEAR, NULL, 0, FOLD_MS, &count, &len);
+
+	return rc == NOH_OK && count == 0 ? NOH_END : rc;
+}
+
+static bool keeps_for_later(noh_box *box, const char *address)
+{
+	const noh_type *later = noh_find_type(box, noh_later_type()->name);
+
+	return later && later->on_message == noh_later_type()->on_message && strncmp(address, "later:", 6) == 0;
+}
+
+static int drop(noh_box *box, const struct wish *w)
+{
+	int kind = kind_of(box, w);
+
+	if (kind < 0)
+		return kind;
+	if (kind == NOH_LATER_DUE && keeps_for_later(box, w->address))
+		return clear_later(box, w->address);
+	return noh_schedule_drop(box, w->address, (uint32_t)kind, FOLD_MS);
+}
+
 static int schedule_cancel(noh_box *box, const void *args, uint32_t len, struct out *o)
 {
 	const struct wish *w = args;
-	int kind = kind_of(box, w), rc = kind < 0 ? kind : noh_schedule_drop(box, w->address, (uint32_t)kind, FOLD_MS);
+	int rc = drop(box, w);
 	char text[ENTRY_MAX];
 	noh_json_out all = { .at = text, .room = sizeof text };
 
@@ -313,6 +343,7 @@ static int schedule_cancel(noh_box *box, const void *args, uint32_t len, struct 
 	noh_json_put_bool(&all, "was_scheduled", rc == NOH_OK);
 	noh_json_close(&all, '}');
 	out_bytes(o, text, all.len);
+	put_text(o, "\n");
 	return NOH_OK;
 }
 
@@ -323,6 +354,10 @@ void rest_schedule_list(struct call *c, const struct http_request *q)
 
 	if (!rest_read(c, q, FORM_SCHEDULE_LIST, got) || !take_address(c, got[SCHEDULE_ADDRESS], w.address))
 		return;
+	if (got[SCHEDULE_ADDRESS].given && got[SCHEDULE_TYPE].given) {
+		http_problem(call_out(c), 422, "invalid", "", "\"actor_address\" or \"actor_type\": not both");
+		return;
+	}
 	w.limit = (uint32_t)got[SCHEDULE_LIMIT].n;
 	take(got[SCHEDULE_TYPE], w.type, sizeof w.type);
 	take(got[SCHEDULE_CURSOR], w.cursor, sizeof w.cursor);

@@ -33,13 +33,17 @@ static void format(struct out *o, const struct reply_part *part, uint32_t n, str
 		rest_problem(o, part, NULL, NULL);
 }
 
-static void tell_state(struct call *c, int status)
+/* deadline_ms: of one that begins in a moment; 0: nobody asked for one. */
+static void tell_state(struct call *c, int status, uint32_t deadline_ms)
 {
 	struct told t = { .drained = false };
 	int rc = noh_get_drain(call_box(c), &t.state);
 
 	t.drained = t.state.draining && t.state.actors == 0;
-	t.state.draining |= status == 202;       /* it begins in a moment */
+	if (deadline_ms && !t.state.draining) {
+		t.state.draining = true;
+		t.state.left_ms = deadline_ms;
+	}
 	if (rc == NOH_OK)
 		rest_reply_json(call_out(c), status, write_state, &t);
 	else
@@ -57,11 +61,11 @@ void rest_drain(struct call *c, const struct http_request *q)
 	    !call_drain(c, (uint32_t)got[DRAIN_DEADLINE].n, got[DRAIN_WAIT].n ? format : NULL, (struct tag){ 0, 0 }))
 		http_problem(call_out(c), 403, "not_allowed", "", "this server does not end by request; send it SIGTERM");
 	else if (!got[DRAIN_WAIT].n)
-		tell_state(c, 202);
+		tell_state(c, 202, (uint32_t)got[DRAIN_DEADLINE].n);
 }
 
 void rest_drain_status(struct call *c, const struct http_request *q)
 {
 	if (rest_read(c, q, FORM_DRAIN_STATUS, NULL))
-		tell_state(c, 200);
+		tell_state(c, 200, 0);
 }

@@ -46,12 +46,22 @@ static const struct rest_field_text tree_texts[] = {
 	[TREE_LIMIT] = { "How many actors at most", NULL },
 };
 
+static const noh_json_field trace_fields[] = {
+	[TRACE_ID] = { .name = "id", .type = NOH_JSON_STRING, .least = 1, .most = 64 },
+	[TRACE_LIMIT] = { .name = "limit", .type = NOH_JSON_INT, .least = 1, .most = TRACE_LIST_MOST, .preset = TRACE_LIST },
+};
+static const struct rest_field_text trace_texts[] = {
+	[TRACE_ID] = { "This trace, 32 hex digits; without it: those that took longest", "\"4bf92f3577b34da6a3ce929d0e0e4736\"" },
+	[TRACE_LIMIT] = { "How many at most", NULL },
+};
+
 const struct rest_query rest_queries[QUERIES] = {
 	[QUERY_EVENTS] = { "/events", "Event", "Events as they come, as server-sent events (text/event-stream); Last-Event-ID goes on",
 			   event_fields, event_texts, 7 },
 	[QUERY_DESCRIBE] = { "/actor/describe", "ActorDescription", "All that is known of an actor; never activates it",
 			     describe_fields, describe_texts, 2 },
 	[QUERY_TREE] = { "/actor/tree", "ActorTree", "Who supervises whom, and how they are", tree_fields, tree_texts, 2 },
+	[QUERY_TRACE] = { "/trace", "Traces", "Where a request was, and how long; or which there are", trace_fields, trace_texts, 2 },
 };
 
 /* ── reading ── */

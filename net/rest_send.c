@@ -73,14 +73,34 @@ static void format_sent(struct out *o, const struct reply_part *parts, uint32_t 
 		rest_problem(o, parts, write_not_accepted, node);
 }
 
-/* Of a message for later the keeper's refusal is one: it was not taken. */
+/* "later" is what it can be taken back with: the keeper's answer, as its type writes it. */
+struct delayed {
+	const char              *node;
+	const struct reply_part *part;
+};
+
+static void write_delayed(noh_json_out *o, const void *arg)
+{
+	const struct delayed *d = arg;
+
+	noh_json_open(o, NULL, '{');
+	noh_json_put_bool(o, "accepted", true);
+	noh_json_put_text(o, "actor_node", d->node, strlen(d->node));
+	if (d->part->len)
+		codec_put_answer(o, "later", noh_later_type(), NOH_LATER_SEND, d->part);
+	noh_json_close(o, '}');
+}
+
+/* The keeper's refusal is one: it was not taken. */
 static void format_delayed(struct out *o, const struct reply_part *parts, uint32_t n, struct tag tag)
 {
-	struct reply_part part = parts[0];
+	struct delayed d = { (const char *)(uintptr_t)tag.a, parts };
+	struct reply_part full = { .status = NOH_FULL, .len = parts->len, .body = parts->body };
 
-	if (part.status == NOH_REFUSED)
-		part.status = NOH_FULL;
-	format_sent(o, &part, n, tag);
+	if (parts->status == NOH_OK)
+		rest_reply_json(o, 202, write_delayed, &d);
+	else
+		format_sent(o, parts->status == NOH_REFUSED ? &full : parts, n, tag);
 }
 
 /* ── requests ── */
@@ -106,6 +126,7 @@ static int delay(struct request *r, struct rest_actor *actor, struct codec_messa
 	memmove(actor->address + LATER_LEN, actor->address, actor->len + 1);
 	memcpy(actor->address, LATER, LATER_LEN);
 	actor->len += LATER_LEN;
+	r->op = REQUEST_CALL;                    /* its answer is what it can be taken back with */
 	r->id_len = actor->len;
 	r->kind = NOH_LATER_SEND;
 	r->body = body;

@@ -109,16 +109,30 @@ static const char *advice(int status, const struct client *c)
 	return "";
 }
 
+/* An actor that refuses says why in words of its own, or in an object. */
+static void append_refusal(noh_json problem, char *detail, size_t size)
+{
+	noh_json response = ask_member(problem, "response");
+	char said[400];
+	size_t len = strlen(detail);
+
+	if (*ask_text(response, "text", said, sizeof said))
+		snprintf(detail + len, size - len, ": %s", said);
+	else if (response.len > 2)
+		snprintf(detail + len, size - len, ": %.*s", (int)response.len, response.at);
+}
+
 int ask_refused(const struct client *c, const struct words *w, const struct client_reply *r)
 {
 	noh_json problem = { NULL, 0 };
-	char detail[600] = "", later[64] = "";
+	char detail[1100] = "", later[64] = "";
 
 	if (noh_json_check(r->body, r->len, &problem) == NOH_OK) {
 		if (words_flag(w, "json"))
 			printf("%s\n", r->body);
 		if (!*ask_text(problem, "detail", detail, sizeof detail))
 			ask_text(problem, "title", detail, sizeof detail);
+		append_refusal(problem, detail, sizeof detail);
 	}
 	if (r->retry_after)
 		snprintf(later, sizeof later, "; try again in %u s", r->retry_after);

@@ -163,6 +163,20 @@ static void print_json(noh_json value)
 	putchar('\n');
 }
 
+/* later: when it arrives, and how it is taken back; nothing of one that is on its way. */
+static void print_accepted(const struct words *w, noh_json later)
+{
+	char id[64], at[64], to[300], *slash;
+
+	printf("accepted\n");
+	snprintf(to, sizeof to, "%s", w->plain[0]);
+	slash = strchr(to, ':') ? NULL : strchr(to, '/');
+	if (slash)
+		*slash = ':';                            /* its keeper has the one name */
+	if (later.len && *ask_text(later, "id", id, sizeof id))
+		printf("due %s; to take it back: noh invoke later:%s cancel id=%s\n", ask_text(later, "due_at", at, sizeof at), to, id);
+}
+
 static int message_main(const char *verb, const char *path, bool waits, int argc, char **argv)
 {
 	struct words w;
@@ -190,7 +204,7 @@ static int message_main(const char *verb, const char *path, bool waits, int argc
 	if (a.text && !waits && !ask_bool(a.json, "accepted"))
 		code = words_failed(&w, CLI_TEMPORARY, "it was not accepted: the actor's mailbox is full; try again");
 	else if (a.text && !waits && !ask_printed(&w))
-		printf("accepted\n");
+		print_accepted(&w, ask_member(a.json, "later"));
 	answer_free(&a);
 	free(message);
 	free(body);

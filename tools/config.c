@@ -6,6 +6,7 @@
 #include "tools/settings.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -112,31 +113,68 @@ static int show_main(struct cli_args *args)
 
 /* ── check ── */
 
-static void check_say(void *unused, bool is_wrong, const char *sentence)
+/* What was found, for --json; for people it is printed as it is found. */
+struct found {
+	bool     json;
+	unsigned count;
+	struct { bool is_wrong; char *sentence; } list[256];
+};
+
+static void check_say(void *arg, bool is_wrong, const char *sentence)
 {
-	(void)unused;
-	printf("%s%s\n", is_wrong ? "" : "warning: ", sentence);
+	struct found *f = arg;
+
+	if (!f->json)
+		printf("%s%s\n", is_wrong ? "" : "warning: ", sentence);
+	else if (f->count < sizeof f->list / sizeof f->list[0] && (f->list[f->count].sentence = strdup(sentence)))
+		f->list[f->count++].is_wrong = is_wrong;
+}
+
+static void found_list(const struct found *f, const char *name, bool is_wrong)
+{
+	bool any = false;
+
+	printf(", \"%s\": [", name);
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->list[i].is_wrong == is_wrong) {
+			printf("%s", any ? ", " : "");
+			cli_json_text(f->list[i].sentence, strlen(f->list[i].sentence));
+			any = true;
+		}
+	printf("]");
+}
+
+static void found_end(struct found *f, bool good)
+{
+	if (f->json) {
+		printf("{ \"valid\": %s", good ? "true" : "false");
+		found_list(f, "errors", true);
+		found_list(f, "warnings", false);
+		printf(" }\n");
+	}
+	for (unsigned i = 0; i < f->count; i++)
+		free(f->list[i].sentence);
 }
 
 /* A file by itself: what the environment of whoever checks it says is no fault of the file. */
-static int check_file(const char *path)
+static bool check_file(const char *path, struct found *f)
 {
 	struct settings s;
 	unsigned given = 0;
 
-	settings_init(&s, check_say, NULL);
+	settings_init(&s, check_say, f);
 	bool good = settings_read_file(&s, path, true) && settings_check(&s);
 
 	for (unsigned i = 0; i < SETTINGS; i++)
 		given += settings_given(&s, i);
 	settings_free(&s);
-	if (good)
+	if (good && !f->json)
 		printf("%s: %u setting%s, all well\n", path, given, given == 1 ? "" : "s");
-	return good ? CLI_FINE : CLI_USAGE;
+	return good;
 }
 
 /* All that noh serve would go by: file, environment, flags, and the users. */
-static int check_all(struct settings *s)
+static bool check_all(struct settings *s, struct found *f)
 {
 	bool good = settings_load(s, environ);
 	struct accounts users = { 0 };
@@ -146,7 +184,7 @@ static int check_all(struct settings *s)
 		accounts_path(s, path, sizeof path);
 		good = accounts_read(&users, path, why, sizeof why);
 		if (!good)
-			check_say(NULL, true, why);
+			check_say(f, true, why);
 	}
 	bool tcp = settings_number(s, SET_RESP_PORT) || settings_number(s, SET_HTTP_PORT);
 
@@ -156,38 +194,44 @@ static int check_all(struct settings *s)
 			       "say --insecure", settings_origin(s, SET_BIND), settings_text(s, SET_BIND));
 		good = false;
 	}
-	if (good)
+	if (good && !f->json)
 		printf("%s: all well, %zu user%s\n", s->config ? s->config : "no configuration file", users.count,
 		       users.count == 1 ? "" : "s");
 	accounts_free(&users);
-	return good ? CLI_FINE : CLI_USAGE;
+	return good;
 }
 
 static int check_main_of(struct cli_args *args)
 {
+	static const char *const own[] = { "json" };
 	const char *path = NULL;
 	struct settings s;
-	bool usage = false, others = false;
-	int code = CLI_USAGE;
+	struct found f = { .json = false };
+	bool usage = false, others = false, good = false;
 
 	settings_init(&s, config_say, "config check");
 	while (s.errors == 0 && cli_next(args)) {
 		if (!args->name) {
 			usage |= path != NULL;
 			path = args->value;
+		} else if (strcmp(args->name, "json") == 0) {
+			f.json = true;
 		} else if (settings_flag(&s, args)) {
 			others = true;
 		} else {
-			settings_unknown_flag(&s, "config", args->name, NULL, 0);
+			settings_unknown_flag(&s, "config", args->name, own, 1);
 		}
 	}
 	s.say = check_say;
+	s.user = &f;
 	if (s.errors == 0 && (usage || (path && others)))
 		fprintf(stderr, "noh config check: either one FILE, or --config FILE and other options of noh serve\n");
-	else if (s.errors == 0)
-		code = path ? check_file(path) : check_all(&s);
+	else if (s.errors == 0) {
+		good = path ? check_file(path, &f) : check_all(&s, &f);
+		found_end(&f, good);
+	}
 	settings_free(&s);
-	return code;
+	return good ? CLI_FINE : CLI_USAGE;
 }
 
 /* ── reload ── */

@@ -37,6 +37,8 @@ static int tell(const struct words *w, const struct client *c, const struct clie
 		fwrite(r->body, 1, r->len, stdout);
 		return CLI_FINE;
 	}
+	if (words_flag(w, "json"))
+		fwrite(r->body, 1, r->len, stdout);
 	if (r->status == 404 && w->count)
 		return words_failed(w, CLI_NOT_FOUND, "nothing is remembered of %s: its traceparent did not say sampled (...-01), or it "
 				    "is too long ago", w->plain[0]);

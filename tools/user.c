@@ -44,6 +44,17 @@ static bool make_data_directory(const struct settings *s, char *why, size_t size
 	return rc == NOH_OK || rc == NOH_EINUSE;
 }
 
+static void print_added(const struct words *w, const char *role, const char *token)
+{
+	printf("added %s, role %s, to %s\n\n"
+	       "  token  %s\n\n"
+	       "This is the only time it is shown. To use it:\n"
+	       "  redis-cli -p %s --user %s --pass %s PING\n"
+	       "  curl -H 'Authorization: Bearer %s' localhost:%s/readyz\n",
+	       w->name, role, w->path, token, settings_text(&w->settings, SET_RESP_PORT), w->name, token, token,
+	       settings_text(&w->settings, SET_HTTP_PORT));
+}
+
 static int user_add(struct words *w)
 {
 	char token[TOKEN_TEXT], why[1024];
@@ -56,12 +67,10 @@ static int user_add(struct words *w)
 	if (!make_data_directory(&w->settings, why, sizeof why) ||
 	    !accounts_add(w->path, w->name, role, token, why, sizeof why))
 		return failed(w, why);
-	printf("added %s, role %s, to %s\n\n"
-	       "  token  %s\n\n"
-	       "This is the only time it is shown. To use it:\n"
-	       "  redis-cli -p %s --user %s --pass %s PING\n",
-	       w->name, account_role_name(role), w->path, token, settings_text(&w->settings, SET_RESP_PORT), w->name,
-	       token);
+	if (w->json)
+		printf("{ \"name\": \"%s\", \"role\": \"%s\", \"token\": \"%s\" }\n", w->name, account_role_name(role), token);
+	else
+		print_added(w, account_role_name(role), token);
 	explicit_bzero(token, sizeof token);
 	return CLI_FINE;
 }
@@ -100,6 +109,10 @@ static int user_revoke(struct words *w)
 		failed(w, why);
 		return strncmp(why, "there is no user", 16) == 0 ? CLI_NOT_FOUND : CLI_FAILED;
 	}
+	if (w->json) {
+		printf("{ \"name\": \"%s\", \"revoked\": true }\n", w->name);
+		return CLI_FINE;
+	}
 	printf("revoked %s; %s\n", w->name, left ? "a running server closes the door within two seconds" :
 	       "no user is left, so nobody may use the server until one is added");
 	if (left == 0)
@@ -111,7 +124,7 @@ static bool option(struct words *w, struct cli_args *args)
 {
 	static const char *const own[] = { "role", "json" };
 
-	if (strcmp(args->name, "json") == 0 && strcmp(w->verb, "list") == 0)
+	if (strcmp(args->name, "json") == 0)
 		return w->json = true;
 	if (strcmp(args->name, "role") == 0 && strcmp(w->verb, "add") == 0) {
 		w->role = cli_value(args);

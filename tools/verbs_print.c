@@ -20,7 +20,7 @@ void verbs_overview(void)
 	printf("\nTry it\n"
 	       "  noh serve                                          in one terminal; in another:\n"
 	       "  noh invoke counter:hits incr by=1                  or redis-cli -p 7411 INCR hits\n"
-	       "  noh invoke inventory:shoes restock n=10            then reserve and commit: noh invoke --help\n"
+	       "  noh invoke inventory:shoes restock n=10            then reserve and commit, or with curl: noh invoke --help\n"
 	       "  noh demo                                           watch it work\n"
 	       "  cc app.c $(pkg-config --cflags --libs noh)         your own: noh.h, examples/\n");
 }

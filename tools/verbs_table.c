@@ -42,14 +42,18 @@ const struct verb_option verbs_remote[] = {
 	"stdin, or nothing. What the built-in types understand:\n\n" \
 	"  counter:ID     incr by=N   get   set value=N\n" \
 	"  inventory:SKU  restock n=N   reserve n=N ttl_ms=MS   commit reservation=R\n" \
-	"                 release reservation=R   get"
+	"                 release reservation=R   get\n" \
+	"  later:TYPE:ID  list   cancel id=ID   clear: what waits for that actor (noh send --delay)"
+
+#define CURL "  curl localhost:5012/actor/invoke -H 'Content-Type: application/json' "
 
 const struct verb verbs[] = {
 	/* ── serve ── */
 	{ .group = "Serve", .name = "serve", .about = "counters, inventory and actors for Redis clients and over HTTP",
 	  .main = serve_main, .words = "[options]", .settings = true,
 	  .text = "Runs the server in this terminal until Ctrl-C. An answer means that it is on disk. Ask it with redis-cli -p 7411,\n"
-		  "with curl (http://localhost:5012/readyz), or with the other verbs: they find it by its data directory.",
+		  "with curl (noh invoke --help shows how; http://localhost:5012/openapi.json has every path and field), or with the\n"
+		  "other verbs: they find it by its data directory.",
 	  .examples = "  noh serve\n"
 		      "  noh serve --data /var/lib/noh --memory 4GiB",
 	  .exits = "0 stopped, 1 failure, 2 wrong usage or settings, 75 try again later (directory in use, disk full, no memory)",
@@ -67,7 +71,7 @@ const struct verb verbs[] = {
 	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such user" },
 	{ .name = "config", .about = "its settings: show, check, reload", .main = config_main, .words = "show|check|reload|doc", .settings = true,
 	  .actions = ACTIONS({ "show", "[--json] [options]", "every setting: its value and where it comes from; can be saved and used as a file" },
-			     { "check", "[FILE | options]", "say what is wrong, line by line, without starting anything" },
+			     { "check", "[--json] [FILE | options]", "say what is wrong, line by line, without starting anything" },
 			     { "reload", "[--json] [options]", "a running server reads settings and users again: what changed, what needs a restart" },
 			     { "doc", "", "docs/configuration.md, as this program would write it" }),
 	  .options = OPTIONS(JSON),
@@ -100,13 +104,27 @@ const struct verb verbs[] = {
 		      "  noh invoke inventory:shoes restock n=10\n"
 		      "  noh invoke inventory:shoes reserve n=2 --idem order-77     prints the reservation's number\n"
 		      "  noh invoke inventory:shoes commit reservation=1\n"
-		      "  noh invoke inventory:shoes get" },
+		      "  noh invoke inventory:shoes get\n"
+		      "\n"
+		      "The same with curl\n"
+		      CURL "-d \\\n"
+		      "    '{\"actor_address\": \"inventory:boots\", \"message_type\": \"restock\", \"message\": {\"n\": 10}}'\n"
+		      CURL "-H 'Idempotency-Key: order-78' -d \\\n"
+		      "    '{\"actor_address\": \"inventory:boots\", \"message_type\": \"reserve\", \"message\": {\"n\": 2}}'\n"
+		      CURL "-d \\\n"
+		      "    '{\"actor_address\": \"inventory:boots\", \"message_type\": \"commit\", \"message\": {\"reservation\": 1}}'\n"
+		      "  curl localhost:5012/openapi.json\n"
+		      "\n"
+		      "The last tells every path and field. If there are users: -H 'Authorization: Bearer TOKEN' as well." },
 	{ .name = "send", .about = "send a message to an actor without waiting for its answer", .main = send_main,
 	  .words = "TYPE:ID KIND [MESSAGE]", .remote = true,
 	  .options = OPTIONS(IDEM, { "delay", "TIME", "it arrives so much later, once, also after a crash" }),
-	  .text = "It is accepted when this returns, and will be handled. " MESSAGE_TEXT,
+	  .text = "It is accepted when this returns, and will be handled. With --delay it tells the id it can be taken back with.\n"
+		  MESSAGE_TEXT,
 	  .examples = "  noh send counter:hits incr by=1\n"
 		      "  noh send counter:hits incr by=1 --delay 10m\n"
+		      "  noh invoke later:counter:hits list\n"
+		      "  noh invoke later:counter:hits cancel id=1794834000123-7\n"
 		      "  echo '{\"by\": 1}' | noh send counter:hits incr -" },
 	{ .name = "status", .about = "one actor: active or not, its mailbox, its last message", .main = status_main,
 	  .words = "TYPE:ID", .remote = true, .text = "Never activates it.",
@@ -163,9 +181,12 @@ const struct verb verbs[] = {
 			     { "cancel", "TYPE:ID KIND", "takes one timer of an actor away, on disk when this returns" }),
 	  .options = OPTIONS({ "type", "TYPE", "of actors of this type only" }, { "actor", "TYPE:ID", "of this actor only" },
 			     { "limit", "N", "how many, at most 1000; 100" }, { "cursor", "CURSOR", "go on where the last list ended" }),
-	  .text = "Needs the role developer; cancel needs admin. An actor may count on its timers: know what you cancel.",
+	  .text = "Needs the role developer; cancel needs admin. An actor may count on its timers: know what you cancel.\n"
+		  "Messages for later (noh send --delay) are one timer of the actor later:TYPE:ID, named due: to cancel that is to\n"
+		  "forget all that wait for TYPE:ID. One of them is taken back with noh invoke later:TYPE:ID cancel id=ID.",
 	  .examples = "  noh schedule list --type inventory\n"
-		      "  noh schedule cancel inventory:shoes expire",
+		      "  noh schedule cancel inventory:shoes expire\n"
+		      "  noh schedule cancel later:counter:hits due",
 	  .exits = "0 fine, 1 failure, 2 wrong usage, 3 no such timer, 4 no answer in time, 75 try again later" },
 	{ .name = "dead", .about = "messages that were set aside: list, show, redrive, purge", .main = dead_main,
 	  .words = "list|show|redrive|purge", .remote = true,

@@ -210,6 +210,51 @@ static void answers_of_articles_begin_with_their_outcome(void)
 	      (noh_inventory_holds){ NOH_INVENTORY_NO_SKU, 0, 0 });
 }
 
+#define LATER(name, json, kind, ...)                                                                           \
+	do {                                                                                                   \
+		__typeof__(__VA_ARGS__) body_ = __VA_ARGS__;                                                   \
+		means(noh_later_type(), name, json, kind, &body_, sizeof body_, __FILE__, __LINE__);           \
+	} while (0)
+#define NO_LATER(name, json, why) refuses(noh_later_type(), name, json, why, __FILE__, __LINE__)
+
+static void what_waits_is_named_by_its_id(void)
+{
+	LATER("cancel", "{\"id\":\"1794834000123-7\"}", NOH_LATER_CANCEL, (noh_later_sent){ 7, UINT64_C(1794834000123) });
+	LATER("cancel", "{\"id\":\"18446744073709551615-18446744073709551615\"}", NOH_LATER_CANCEL, (noh_later_sent){ UINT64_MAX, UINT64_MAX });
+	LATER("list", "{}", NOH_LATER_LIST, (noh_later_page){ .limit = 100 });
+	LATER("list", "{\"limit\":5,\"cursor\":\"9-8\"}", NOH_LATER_LIST, (noh_later_page){ .after = { 8, 9 }, .limit = 5 });
+	EMPTY(noh_later_type(), "clear", NOH_LATER_CLEAR);
+	NO_LATER("cancel", "{}", "\"id\" is missing");
+	NO_LATER("cancel", "{\"id\":7}", "must be a string");
+	for (const char *const *id = (const char *const[]){ "abc", "1-2x", " 1-2", "1--2", "01-2", "-1-2", "1-2\\u0000", "99999999999999999999-1", NULL };
+	     *id; id++) {
+		char json[64];
+
+		snprintf(json, sizeof json, "{\"id\":\"%s\"}", *id);
+		NO_LATER("cancel", json, "no id");
+	}
+	NO_LATER("list", "{\"limit\":101}", "from 1 to 100");
+	NO_LATER("list", "{\"cursor\":\"x-y\"}", "no id");
+	read_message(noh_later_type(), "send", "{}");
+	EXPECT_EQ(got.rc, NOH_EKIND);
+	EXPECT(strstr(got.m.why, "list, cancel, clear"));
+}
+
+static void what_waits_is_shown_with_its_time(void)
+{
+	const noh_type *t = noh_later_type();
+	struct { noh_later_list head; noh_later_waiting page[2]; } list = {
+		{ 3, 2, 1 }, { { { 7, 1000 }, 1, 8, "note" }, { { 8, 2000 }, 77, 0, "" } } };
+
+	SHOWS(t, NOH_LATER_SEND, "{\"id\":\"1000-7\",\"due_at\":\"1970-01-01T00:00:01.000Z\"}", (noh_later_sent){ 7, 1000 });
+	SHOWS(t, NOH_LATER_CANCEL, "{\"id\":\"1000-7\",\"due_at\":\"1970-01-01T00:00:01.000Z\"}", (noh_later_sent){ 7, 1000 });
+	SHOWS(t, NOH_LATER_CLEAR, "{\"cleared\":3}", (uint64_t){ 3 });
+	SHOWS(t, NOH_LATER_LIST, "{\"waiting\":3,\"messages\":[{\"id\":\"1000-7\",\"due_at\":\"1970-01-01T00:00:01.000Z\",\"message_type\":\"note\","
+				 "\"kind\":1,\"size\":8},{\"id\":\"2000-8\",\"due_at\":\"1970-01-01T00:00:02.000Z\",\"message_type\":\"\",\"kind\":77,"
+				 "\"size\":0}],\"next_cursor\":\"2000-8\"}", list);
+	SHOWS(t, NOH_LATER_LIST, "{\"waiting\":0,\"messages\":[],\"next_cursor\":null}", (noh_later_list){ 0, 0, 0 });
+}
+
 /* Whatever length an answer has, it is shown or refused, and never read beyond its end. */
 static void an_answer_of_another_length_is_not_shown(void)
 {
@@ -222,6 +267,7 @@ static void an_answer_of_another_length_is_not_shown(void)
 
 			(void)noh_counter_type()->to_json(NULL, &r);
 			(void)noh_inventory_type()->to_json(NULL, &r);
+			(void)noh_later_type()->to_json(NULL, &r);
 			if (len == 4)
 				EXPECT(noh_counter_type()->to_json(NULL, &r) < 0 && noh_inventory_type()->to_json(NULL, &r) < 0);
 		}
@@ -236,4 +282,6 @@ TEST_MAIN(
 	TEST(stock_is_reserved_committed_and_released),
 	TEST(answers_of_counters_begin_with_their_outcome),
 	TEST(answers_of_articles_begin_with_their_outcome),
+	TEST(what_waits_is_named_by_its_id),
+	TEST(what_waits_is_shown_with_its_time),
 	TEST(an_answer_of_another_length_is_not_shown))

@@ -25,6 +25,7 @@ to() { printf '{"actor_address":"%s","message_type":"%s","message":%s}' "$1" "$2
 time='"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z"'
 
 messages() {
+	local id
 	like "send" '^202 \{"accepted":true,"actor_node":"box-1"\}$' "$post" /actor/send "$(to counter:hits incr '{"by":41}')"
 	is "invoke" '200 {"response":{"outcome":"ok","value":42,"applied":1}}' "$post" /actor/invoke "$(to counter:hits incr '{}')"
 	is "the same counter by RESP" 43 redis-cli -p "$port" INCR hits
@@ -45,6 +46,18 @@ messages() {
 	for _ in $(seq 100); do [ "$(redis-cli -p "$port" GET json_later)" = 5 ] && [ "$(redis-cli -p "$port" GET json_once)" = 9 ] && break; sleep 0.05; done
 	is "arrives as any other" 5 redis-cli -p "$port" GET json_later
 	is "once" 9 redis-cli -p "$port" GET json_once
+	like "a message for later has an id" "^202 \\{\"accepted\":true,\"actor_node\":\"box-1\",\"later\":\\{\"id\":\"[0-9]+-1\",\"due_at\":$time\\}\\}$" \
+		"$post" /actor/send '{"actor_address":"counter/regret","message_type":"incr","message":{"by":7},"delay_ms":3600000}'
+	is "another, by RESP" OK redis-cli -p "$port" ACTOR.SEND counter/regret incr '{"by":8}' DELAY 7200000
+	like "both wait" '"waiting":2,"messages":\[\{"id":"[0-9]+-1",.*"id":"[0-9]+-2","due_at":"[^"]*","message_type":"add","kind":1,"size":8\}\],"next_cursor":null' \
+		"$post" /actor/invoke "$(to later:counter:regret list '{}')"
+	id=$("$post" /actor/invoke "$(to later:counter:regret list '{"limit":1}')" | sed -n 's/.*"next_cursor":"\([^"]*\)".*/\1/p')
+	like "the first is taken back" "^200 \\{\"response\":\\{\"id\":\"$id\"" "$post" /actor/invoke "$(to later:counter:regret cancel "{\"id\":\"$id\"}")"
+	like "once" '^409 .*"code":"refused".*no such message waits' "$post" /actor/invoke "$(to later:counter:regret cancel "{\"id\":\"$id\"}")"
+	like "what is no id" '^422 .*no id of a message' "$post" /actor/invoke "$(to later:counter:regret cancel '{"id":"x-1"}')"
+	like "by RESP as well" '"id":"[0-9]+-2"' redis-cli -p "$port" ACTOR.INVOKE later:counter:regret cancel \
+		"{\"id\":\"$(redis-cli -p "$port" ACTOR.INVOKE later:counter:regret list '' | grep -oE '[0-9]+-2')\"}"
+	like "nothing is left" '"is_active":[a-z]*,.*"exists":false' "$post" /actor/status '{"actor_address":"later:counter:regret"}'
 	like "later than a year" '^422 .*delay_ms' "$post" /actor/send '{"actor_address":"counter:soon","message_type":"incr","message":{},"delay_ms":99999999999}'
 	like "bad JSON" '^400 .*"code":"bad_json"' "$post" /actor/invoke '{"actor_address":'
 	like "a name twice" '^400 .*twice' "$post" /actor/invoke '{"actor_address":"counter:a","actor_address":"counter:b"}'
@@ -84,6 +97,9 @@ openapi() {
 	local dir=out/openapi code
 	like "the document" '^\{"openapi":"3' curl -sS "$url/openapi.json"
 	for code in $(curl -sS "$url/openapi.json" | grep -oE '"code":"[a-z_]+","status"' | cut -d'"' -f4 | sort -u); do
+		grep -q "\`$code\`" docs/http.md && ok || fail "docs/http.md says nothing of $code"
+	done
+	for code in $(grep -ohE '\b[1-5][0-9]{2}, "[a-z_]+", ' net/http*.c net/rest*.c | cut -d'"' -f2 | sort -u); do
 		grep -q "\`$code\`" docs/http.md && ok || fail "docs/http.md says nothing of $code"
 	done
 	has node && has npm || { skip "openapi: node and npm are not installed"; return; }

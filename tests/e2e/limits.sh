@@ -115,6 +115,7 @@ redis incr a > /dev/null 2>&1
 redis incr a > /dev/null 2>&1 &
 wait_for "one waits again" '^noh_actors_resting\{type="counter",reason="rate"\} 1$' page /metrics
 is "NOWAIT answers at once" OK redis drain deadline 3600000 nowait
+like "so does HTTP, with the deadline that counts" '^202 .*"draining":true,"drained":false,.*"left_ms":3[56][0-9]{5}\}' post /admin/drain '{"deadline_ms":3600000}'
 wait_for "it drains" '"reason":"draining"' page /readyz
 kill -TERM "$pid"
 ends_with 1 "a drain that a signal cuts short is a stop with its own deadline"
@@ -135,6 +136,7 @@ out_of_files() {   # how it talks to the kernel
 	for fd in "${fds[@]}"; do read -r -t 2 line <&"$fd" || break; served=$((served + 1)); done
 	[ $served -lt 200 ] && ok || fail "$1: $served are served with 200 files"
 	for fd in "${fds[@]:0:160}"; do exec {fd}>&-; done
+	[ $served -gt 160 ] || served=160                # a worker that came late may have had none for one of the first
 	for fd in "${fds[@]:served}"; do read -r -t 5 line <&"$fd" || { fail "$1: not all are let in when there are files again"; break; }; done
 	is "and whoever comes then" PONG timeout 5 redis-cli -p "$port" PING                                                 # P11
 	for fd in "${fds[@]:160}"; do exec {fd}>&-; done

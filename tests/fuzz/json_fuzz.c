@@ -53,10 +53,11 @@ static void again(noh_json v)
 
 static void hooks(noh_json v)
 {
-	static const char *const names[] = { "get", "incr", "decr", "set", "expire", "delete", "restock", "reserve", "commit", "holds" };
-	const noh_type *types[] = { noh_counter_type(), noh_inventory_type() };
+	static const char *const names[] = { "get", "incr", "decr", "set", "expire", "delete", "restock", "reserve", "commit", "holds",
+					    "list", "cancel", "clear" };
+	const noh_type *types[] = { noh_counter_type(), noh_inventory_type(), noh_later_type() };
 
-	for (size_t t = 0; t < 2; t++)
+	for (size_t t = 0; t < 3; t++)
 		for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 			uint64_t body[32];
 			noh_json_message m = { .type = names[i], .json = v.at, .json_len = v.len, .body = body, .room = sizeof body };

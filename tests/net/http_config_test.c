@@ -64,7 +64,7 @@ static void a_reload_says_what_changed_and_what_waits(void)
 		reload(&h, fd, HEAD(""), true, findings, &r);
 		EXPECT(r.status == 200 && strstr(r.head, "Content-Type: application/json\r\n"));
 		EXPECT(test_text(r.body, "{\"reloaded\":true,\"changed\":[{\"setting\":\"net.timeout\",\"old\":\"30s\",\"new\":\"\\u005c5s\","
-				 "\"where\":\"/etc/x:3\"},{\"setting\":\"users.file\",\"old\":\"\",\"new\":\"\\u00c3\\u00a4\",\"where\":\"--users-file\"}],"
+				 "\"where\":\"/etc/x:3\"},{\"setting\":\"users.file\",\"old\":\"\",\"new\":\"\xc3\xa4\",\"where\":\"--users-file\"}],"
 				 "\"restart\":[{\"setting\":\"net.io\",\"old\":\"auto\",\"new\":\"epoll\",\"where\":\"NOH_NET_IO\"}],"
 				 "\"warnings\":[\"so \\u0022so\\u0022\"]}\n", __FILE__, __LINE__));
 		reload(&h, fd, HEAD("Accept: text/plain\r\n"), true, findings, &r);

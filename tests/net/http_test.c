@@ -56,7 +56,7 @@ static void every_response_has_what_keeps_browsers_out(void)
 	}
 	EXPECT(strstr(r.head, "\r\nContent-Type: application/problem+json\r\n"));
 	EXPECT(test_text(r.body, "{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,\"detail\":\"there is no /nowhere "
-			 "here\",\"code\":\"not_found\"}\n", __FILE__, __LINE__));
+			 "here; /openapi.json tells what there is\",\"code\":\"not_found\"}\n", __FILE__, __LINE__));
 	(void)close(fd);
 	wire_end(&h.w);
 }

@@ -48,7 +48,11 @@ static void a_schedule_is_cancelled_by_any_name_of_its_kind(void)
 	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\"1\"}", 200, "\"was_scheduled\":false");
 	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\"inc\"}", 422,
 	    "type counter has no message \\\"inc\\\"; it has get, incr");
+	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\" 1\"}", 422, "no_kind");
+	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\"+1\"}", 422, "no_kind");
+	ASK("/admin/schedule/cancel", "{\"actor_address\":\"counter:a\",\"message_type\":\"4294967297\"}", 422, "no_kind");
 	ASK("/admin/schedule/cancel", "{\"actor_address\":\"cow:a\",\"message_type\":\"incr\"}", 404, "no_type");
+	ASK("/admin/schedule/list", "{\"actor_address\":\"counter:a\",\"actor_type\":\"counter\"}", 422, "not both");
 	close(fd);
 	wire_end(&r.wire);
 }
