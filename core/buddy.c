@@ -12,6 +12,7 @@
 
 #define SMALL_PAGES ((size_t)2 << 20)   /* a small box stays small: huge pages start after this */
 #define LEAST (2 * SMALL_PAGES)
+#define PAGE ((size_t)4096)
 #define SPINS 100
 
 struct links { uint32_t next, prev; };  /* in a free block; line plus 1, 0: none */
@@ -124,11 +125,19 @@ static bool take_used(struct buddy *b, uint32_t k, uint32_t *line)
 	return true;
 }
 
+/* A fresh page that is read first is the system's page of zeros, and the first write is a fault of its own (on some systems
+ * the end of a huge page as well). Who takes a block looks before he writes. */
+static void come(char *block, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += PAGE)
+		*(volatile char *)(block + at) = 0;
+}
+
 void *buddy_take(struct buddy *b, uint32_t k)
 {
 	uint32_t line = 0;
 	bool used, ok;
-	void *block;
+	char *block;
 
 	if (k >= BUDDY_CLASSES || mem_refuse())
 		return NULL;
@@ -141,6 +150,8 @@ void *buddy_take(struct buddy *b, uint32_t k)
 	block = b->fixed.base + (size_t)line * CACHE_LINE;
 	if (used)
 		memset(block, 0, (size_t)CACHE_LINE << k);
+	else
+		come(block, (size_t)CACHE_LINE << k);
 	return block;
 }
 

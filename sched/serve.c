@@ -376,6 +376,21 @@ static enum ready look_first(struct worker *w, struct cell *c, struct type *t, s
 	return rest_for_token(w, c, in_hand);
 }
 
+/* Others come first now. Who has used up its slice queues: a pair that hands on would go on for ever. Who has not, and has
+ * nothing waiting, is idle: in the queue nothing could be handed to it, and those in hand that write to it would fill its
+ * mailbox and rest. */
+static void leave(struct worker *w, struct cell *c, bool used_up)
+{
+	if (cell_late(c))
+		return;
+	if (!used_up && cell_plain(c)) {
+		store_relaxed(&c->last_active, w->mine.now_ds);
+		if (mailbox_idle_in_place(&c->mailbox))
+			return;
+	}
+	sched_enqueue(&w->mine.port, c);
+}
+
 /* Serve c; returns the actor to go on with, or NULL. */
 static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_hand,
 			  uint32_t *budget)
@@ -458,8 +473,7 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		check_waiters(w, c, t);
 		/* Used up its slice; or it has given others enough to do that they should come first. */
 		if (--*budget == 0 || hands_many(&w->hands)) {
-			if (!cell_late(c))
-				sched_enqueue(&w->mine.port, c);
+			leave(w, c, *budget == 0);
 			return NULL;
 		}
 	}

@@ -207,8 +207,13 @@ measure() {
 
 
 # A virtual machine gives memory that was free for a few seconds back to its host, and the next touch of it costs
-# about ten times as much. Who makes a million actors would pay that or not by chance: so each program makes them once
-# before, and that run does not count.
+# about forty times as much. Who makes a million actors would pay that or not by chance: so each program makes them once
+# before, in a run that does not count, and then memory is touched on all cores (touch.py says why that is needed, too).
+prepare() {
+	measure
+	python3 $here/touch.py
+}
+
 one() {                              # variant benchmark threads
 	local n command=() line='' wall=0 other=0 try
 	if hopeless "$@"; then
@@ -218,7 +223,7 @@ one() {                              # variant benchmark threads
 	n=$(size "$1" "$2")
 	command_of "$1" "$2" "$3" "$n"
 	for try in 1 2; do
-		[ "$2" = fork-join-create ] && measure
+		[ "$2" = fork-join-create ] && prepare
 		measure
 		if [[ $line != "$1 $2 $3 "* ]]; then
 			if has "$own_rows" "$2" && grep -q 'no benchmark' $out/run.err; then

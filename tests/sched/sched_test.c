@@ -183,6 +183,49 @@ static void a_pair_that_hands_messages_on_does_not_starve_another(void)
 	noh_close(box);
 }
 
+/* a:1 tells sixty others, each of which tells a:2. */
+static struct { noh_actor two; uint32_t rounds, others, in_a_row, longest; } fans;
+
+static int fan(noh_turn *t, const noh_msg *m)
+{
+	char to[16];
+	int rc = NOH_OK;
+
+	(void)m;
+	if (noh_id(t)[0] == '2') {
+		fans.in_a_row = 0;
+		return NOH_OK;
+	}
+	if (noh_id(t)[0] != '1') {
+		fans.in_a_row++;
+		fans.longest = fans.in_a_row > fans.longest ? fans.in_a_row : fans.longest;
+		return noh_tell(t, fans.two, COUNT, NULL, 0);
+	}
+	for (uint32_t i = 0; i < 60 && rc == NOH_OK; i++) {
+		snprintf(to, sizeof to, "a:o%u", fans.others++);
+		rc = noh_tell_to(t, to, COUNT, NULL, 0);
+	}
+	return rc != NOH_OK || ++fans.rounds == 400 ? rc : noh_tell(t, noh_self(t), COUNT, NULL, 0);
+}
+
+/* Also after turns that are measured: they go another way. */
+static void who_has_nothing_waiting_does_not_queue_behind_those_who_write_to_it(void)
+{
+	noh_type type = a_type;
+
+	memset(&fans, 0, sizeof fans);
+	type.on_message = fan;
+	noh_box *box = stepped(1, &type);
+	EXPECT_EQ(noh_ref(box, "a:2", &fans.two), NOH_OK);
+	EXPECT_EQ(noh_send(box, "a:1", COUNT, NULL, 0), NOH_OK);
+	for (uint32_t i = 0; i < 100000 && (fans.rounds < 400 || stats_of(box, "a").handled < 400 * 121); i++)
+		step(box, 0);
+	EXPECT_EQ(fans.rounds, 400);
+	EXPECT_EQ(stats_of(box, "a").handled, 400 * 121);
+	EXPECT_EQ(fans.longest, 1);
+	noh_close(box);
+}
+
 static void time_passes_only_with_the_clock(void)
 {
 	noh_type type = a_type;
@@ -437,6 +480,7 @@ TEST_MAIN(
 	TEST(nothing_runs_between_passes),
 	TEST(an_actor_that_floods_itself_does_not_starve_another),
 	TEST(a_pair_that_hands_messages_on_does_not_starve_another),
+	TEST(who_has_nothing_waiting_does_not_queue_behind_those_who_write_to_it),
 	TEST(time_passes_only_with_the_clock, "RT-06 LC-10"),
 	TEST(missed_times_are_skipped, "RT-07 RT-09"),
 	TEST(a_stuck_worker_delays_nobody_else_for_long, "US-05"),
