@@ -151,18 +151,16 @@ int box_open(noh_box **out, const noh_options *options, const struct box_seams *
 
 /* ── start ── */
 
-static void pin(uint32_t index, bool disk)
+static void sit(noh_box *box, uint32_t index)
 {
-	cpu_set_t all, one;
-	uint32_t  seen = 0;
+	uint32_t  count = (uint32_t)CPU_COUNT(&box->cpus), seen = 0;
+	cpu_set_t one;
 
-	if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) == 0)
-		return;
-	index %= (uint32_t)CPU_COUNT(&all);
-	if (disk)        /* from the last one on: the disk's interrupts are most often the first one's */
-		index = (uint32_t)CPU_COUNT(&all) - 1 - index;
+	index %= count;
+	if (box->sched.journal.arg)      /* from the last one on: the disk's interrupts are most often the first one's */
+		index = count - 1 - index;
 	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && seen++ == index) {
+		if (CPU_ISSET(cpu, &box->cpus) && seen++ == index) {
 			CPU_ZERO(&one);
 			CPU_SET(cpu, &one);
 			(void)pthread_setaffinity_np(pthread_self(), sizeof one, &one);
@@ -177,8 +175,8 @@ static void *worker_main(void *arg)
 
 	snprintf(name, sizeof name, "noh/%u", w->fixed.index);
 	(void)pthread_setname_np(pthread_self(), name);
-	if (!w->fixed.sched->box->unpinned)
-		pin(w->fixed.index, w->fixed.sched->journal.arg != NULL);
+	if (w->fixed.sched->sit)
+		sit(w->fixed.sched->box, w->fixed.index);
 	sched_loop(w);
 	return NULL;
 }
@@ -231,6 +229,8 @@ int noh_start(noh_box *box)
 	if (rc != NOH_OK)
 		return rc;
 	box->stepped = false;
+	if (!box->unpinned && sched_getaffinity(0, sizeof box->cpus, &box->cpus) == 0 && CPU_COUNT(&box->cpus) > 0)
+		s->sit = sit;
 	box_net_start(box);
 	box->threads = mem_alloc((s->worker_count + 1) * sizeof *box->threads);
 	for (uint32_t i = 0; box->threads && i <= s->worker_count; i++) {

@@ -15,6 +15,7 @@
 #include "sched/sched.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 enum box_phase { BOX_OPEN, BOX_RUNNING, BOX_STOPPED };
 
@@ -61,6 +62,7 @@ struct noh_box {
 	pthread_t     *threads;          /* workers, then the watchdog */
 	uint32_t       thread_count;
 	bool           unpinned;
+	cpu_set_t      cpus;             /* which the workers sit on, if they are pinned */
 	bool           stepped;          /* tests: no threads, sched_pass by hand */
 	atomic_u32     phase;            /* enum box_phase */
 	uint64_t       opened_ns, opened_wall_ms, process_start_ms;

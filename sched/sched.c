@@ -259,6 +259,7 @@ static bool worker_open(struct sched *s, struct worker *w, uint32_t index, size_
 	w->mine.turn.sched = s;
 	w->mine.turn.fx = &w->mine.fx[0];
 	w->mine.turn.other_fx = &w->mine.fx[1];
+	w->mine.perch = perch_at(index);
 	w->mine.rng = (s->seed + index) * UINT64_C(0x9E3779B97F4A7C15) | 1;
 	w->mine.now_ns = clock_now_ns(&s->clock);
 	w->mine.now_ms = w->mine.now_ns / 1000000u;

@@ -35,6 +35,7 @@
 #include "sched/type.h"
 #include "sched/wheel.h"
 #include "sched/writer.h"
+#include "sched/perch.h"
 
 #define SLICE 128              /* messages of one actor (or of a chain of hand-offs) in a row     */
 #define BATCH_MAX 64
@@ -241,6 +242,7 @@ struct worker {
 		bool             crowded;          /* and many who use them                          */
 		uint64_t         journal_from_ns;  /* the disk was slow: not before                */
 		struct lone_writer writer;         /* how long my lone writes take                 */
+		struct perch     perch;            /* and where I sit for them                     */
 		struct cell     *placed;           /* it is served and holds a place of its type (limit.h) */
 		bool             pushed;           /* records since the journal was last seen to   */
 		uint32_t         in_a_row;         /* served from hands since the run queue had one */
@@ -295,6 +297,7 @@ struct sched {
 	struct sched_storage disk;             /* of durable types                                 */
 	struct sched_journal journal;
 	struct sched_net     net;
+	void               (*sit)(noh_box *box, uint32_t place);   /* me, on the core of that worker; NULL: they have none */
 	struct sched_events  events;
 	struct note         *notes;            /* one per worker; NULL: none are taken             */
 	struct crash_list   *crashes;          /* of earlier runs; NULL: none                      */

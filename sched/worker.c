@@ -303,6 +303,25 @@ static bool spin(struct worker *w)
 	return false;
 }
 
+static void wrote_alone(struct worker *w, uint64_t took_ns)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t at = w->mine.perch.at;
+
+	writer_note(&s->writers, &w->mine.writer, w->fixed.index, took_ns);
+	if (s->sit && perch_wrote(&w->mine.perch, s->worker_count, took_ns) != at)
+		s->sit(s->box, w->mine.perch.at);
+}
+
+static void has_other_work(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	struct perch *p = &w->mine.perch;
+
+	if (__builtin_expect(p->at != p->home, 0) && perch_busy(p) == p->home)
+		s->sit(s->box, p->home);
+}
+
 #define JOURNAL_SLOW_NS 10000000u
 #define JOURNAL_PAUSE_NS 50000000u
 
@@ -323,7 +342,7 @@ static void journal_here(struct worker *w)
 	bool busy = j->step(j->arg);
 	store_relaxed(&w->shown.serving, 0);
 	ended = clock_now_ns(&s->clock);
-	writer_note(&s->writers, &w->mine.writer, w->fixed.index, ended - began);
+	wrote_alone(w, ended - began);
 	(void)let_out(w);
 	if (ended - began > JOURNAL_SLOW_NS)
 		w->mine.journal_from_ns = ended + JOURNAL_PAUSE_NS;
@@ -340,10 +359,12 @@ static void see_to_records(struct worker *w)
 		w->fixed.sched->net.submit(w->fixed.sched->net.arg, w->fixed.index);
 		epoch_leave(&w->mine.port.epoch);
 	}
-	if (runq_length(&w->runq) || hands_length(&w->hands) || w->mine.crowded)
+	if (runq_length(&w->runq) || hands_length(&w->hands) || w->mine.crowded) {
+		has_other_work(w);
 		w->fixed.sched->journal.wake(w->fixed.sched->journal.arg);
-	else
+	} else {
 		journal_here(w);
+	}
 }
 
 /* The disk is slower than the actors: nobody runs until the journal has room again. True: waited. */
@@ -378,6 +399,8 @@ void sched_loop(struct worker *w)
 
 		if (__builtin_expect(w->mine.pushed, 0))
 			see_to_records(w);
+		else if (work)
+			has_other_work(w);
 		if (work) {
 			spread_measure(w);
 			spread_offer(w);
