@@ -26,6 +26,7 @@ struct box_disk {
 	struct disk    *disk;
 	struct db      *db;
 	struct journal *journal;
+	bool            at_rest;         /* the journaller: all workers slept when the last group was on disk */
 	struct store   *store;
 	struct tail    *tail;            /* until whoever it mentions is woken; the store owns it */
 	struct keeper   keeper;

@@ -37,7 +37,10 @@ static bool j_step(void *arg)
 
 static void on_durable(void *arg, uint64_t epoch)
 {
-	sched_durable(arg, epoch);
+	struct sched *s = arg;
+
+	s->box->disk.at_rest = load_relaxed(&s->sleepers) == s->worker_count;    /* before it wakes them */
+	sched_durable(s, epoch);
 }
 
 /* ── open ── */
@@ -304,9 +307,11 @@ int box_journal_round(noh_box *box, bool wait)
 	return rc;
 }
 
-static void give_and_pause(struct journal *j)
+/* Where all workers slept until this group was on disk there is nothing to wait for: whoever can ask has asked. */
+static void give_and_pause(noh_box *box)
 {
-	struct timespec pause = { .tv_nsec = (long)journal_pause_ns(j) };
+	struct journal *j = box->disk.journal;
+	struct timespec pause = { .tv_nsec = box->disk.at_rest ? 0 : (long)journal_pause_ns(j) };
 
 	journal_give(j);
 	if (pause.tv_nsec)
@@ -328,7 +333,7 @@ static void *journal_main(void *arg)
 		else if (rc == JOURNAL_FULL)
 			journal_sleep(box->disk.journal, 1000000u);
 		else
-			give_and_pause(box->disk.journal);
+			give_and_pause(box);
 	}
 	return NULL;
 }
