@@ -57,7 +57,7 @@ all: $(OUT)/noh
 deps:
 	@tools/deps.sh build
 run: deps
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s -j$$(nproc 2>/dev/null || echo 2) all
 	@exec $(OUT)/noh serve --data out/run-data $(R)
 demo: deps
 	@$(MAKE) --no-print-directory -s all
