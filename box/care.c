@@ -232,7 +232,7 @@ static int walk_once(struct care *c, struct care_walk *w, struct journal_end *en
 	if (rc == NOH_OK)
 		rc = journal_must_be_there(c->disk, c->dir.path);
 	if (rc == NOH_OK)
-		rc = journal_recover(c->disk, c->dir.id, w->after, w->each, w->arg, end);
+		rc = journal_look_beside(c->disk, c->dir.id, w->after, w->each, w->arg, end);
 	return care_named(rc, c->dir.path);
 }
 

@@ -67,6 +67,11 @@ typedef int journal_each_fn(void *arg, uint64_t frame, uint64_t epoch, const str
 int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
 		    void *arg, struct journal_end *end);
 
+/* The same beside a box that may be writing (walk.h): to somewhere at or behind what was on disk when it began. A segment
+ * that the box lets go of meanwhile looks like damage: try again. */
+int journal_look_beside(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
+			void *arg, struct journal_end *end);
+
 /* What recovery has read may be in a cache only, if the last run ended with it under way. Makes it durable: before anything
  * is built on it, or written to the image, which must never have a frame that the journal may lose (journal_open does so). */
 int journal_settle(struct disk *disk);

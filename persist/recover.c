@@ -65,7 +65,7 @@ int journal_settle(struct disk *disk)
 	return rc == NOH_END ? error_set(NOH_EDISK, "a segment went away") : rc;
 }
 
-int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
+static int walk_all(struct disk *disk, uint64_t dir_id, bool beside, uint64_t after, journal_each_fn *each,
 		    void *arg, struct journal_end *end)
 {
 	struct walk w;
@@ -73,6 +73,7 @@ int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_
 
 	*end = (struct journal_end){ .frame = after };
 	walk_open(&w, disk, dir_id);
+	w.beside = beside;
 	rc = segment_list(disk, &w.segments);
 	if (rc == NOH_OK)
 		rc = look_at_heads(&w);
@@ -91,4 +92,16 @@ int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_
 	}
 	walk_close(&w);
 	return rc;
+}
+
+int journal_recover(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
+		    void *arg, struct journal_end *end)
+{
+	return walk_all(disk, dir_id, false, after, each, arg, end);
+}
+
+int journal_look_beside(struct disk *disk, uint64_t dir_id, uint64_t after, journal_each_fn *each,
+			void *arg, struct journal_end *end)
+{
+	return walk_all(disk, dir_id, true, after, each, arg, end);
 }

@@ -286,15 +286,40 @@ static int search(struct walk *w, uint64_t k)
 	return NOH_END;
 }
 
-/* No frame follows here. NOH_OK: it goes on with the next run. */
+/* The frame that comes next, if it is there: the walk stands before it. Else *h is NULL, or not the one. */
+static int find_next(struct walk *w, const struct frame_head **h)
+{
+	int rc = frame_at(w, w->at, w->off, h);
+
+	if (rc != NOH_OK || follows(w, *h) || w->at + 1 >= next_run(w))
+		return rc;
+	rc = frame_at(w, w->at + 1, DISK_BLOCK, h);
+	if (rc == NOH_OK && follows(w, *h)) {
+		w->at++;
+		w->off = DISK_BLOCK;
+	}
+	return rc;
+}
+
+static int last_run_ends(struct walk *w)
+{
+	const struct frame_head *h;
+	int rc = search(w, w->last + 1);
+
+	if (rc != NOH_ECORRUPT || !w->beside)
+		return rc;
+	walk_refresh(w);
+	return find_next(w, &h) == NOH_OK && follows(w, h) ? NOH_OK : rc;
+}
+
+/* No frame follows here. NOH_OK: it goes on with the next run, or with a frame that has come since. */
 static int run_ends(struct walk *w)
 {
 	size_t next = next_run(w);
 	const struct segment_info *s = &w->segments.at[next];
 
 	if (next == w->segments.count)
-		return w->live ? corrupt(w, w->at, w->off, "a frame is missing here") :
-				 search(w, w->last + 1);
+		return w->live ? corrupt(w, w->at, w->off, "a frame is missing here") : last_run_ends(w);
 	if (s->first > w->group + 1)
 		return corrupt(w, w->at, w->off,
 			       "a frame is missing here that an earlier start has read");
@@ -317,14 +342,7 @@ int walk_next(struct walk *w, journal_each_fn *each, void *arg)
 	if (w->segments.count == 0)
 		return NOH_END;
 	while (rc == NOH_OK && !ended) {
-		rc = frame_at(w, w->at, w->off, &h);
-		if (rc == NOH_OK && !follows(w, h) && w->at + 1 < next_run(w)) {
-			rc = frame_at(w, w->at + 1, DISK_BLOCK, &h);
-			if (rc == NOH_OK && follows(w, h)) {
-				w->at++;
-				w->off = DISK_BLOCK;
-			}
-		}
+		rc = find_next(w, &h);
 		if (rc != NOH_OK)
 			break;
 		rc = follows(w, h) ? take(w, h, each, arg, &ended) : run_ends(w);

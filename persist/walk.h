@@ -9,6 +9,10 @@
  * in the segments of this run. If a frame there says that k was on disk when it was submitted, k was
  * acknowledged and is lost: corrupt. Otherwise k never was: the run ends before it. The head of the
  * next run says where its recovery made the cut, and has to agree.
+ *
+ * Beside a box that writes, a read may find the place of k still empty and a block behind it already
+ * written. So k is looked for once more before it is called lost: if it was on disk when the later frame
+ * was submitted, it is there now, and the walk goes on with it.
  */
 #ifndef NOH_PERSIST_WALK_H
 #define NOH_PERSIST_WALK_H
@@ -21,6 +25,7 @@ struct walk {
 	uint64_t            dir_id;
 	struct segment_list segments;
 	bool                live;        /* what is missing is corrupt: the caller knows it is there */
+	bool                beside;      /* a box writes on: what is missing may have come since it was looked for */
 	size_t              at;          /* which segment                                         */
 	uint64_t            off;         /* where in it the next frame begins                     */
 	uint64_t            last;        /* the last frame taken                                  */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # tests/run.sh [stress] - everything CI runs (make test), or minutes of it (make stress).
 #
-# One line per stage; what fails is shown in full. The last line is "N passed, N failed", summed over
+# One line per stage; of what fails, all that went wrong is shown, and again what it was at the end. The last line is "N passed, N failed", summed over
 # all stages: a stage of unit tests counts its tests, any other stage one for each of its checks.
 #   T=mailbox   only the unit tests whose path has "mailbox", in the plain build
 #   SAN=thread  only the unit tests, in that build
@@ -52,7 +52,12 @@ close_stage() {
 ok() { stage_passed=$((stage_passed + 1)); }
 bad() {   # what is wrong; the log shows more
 	stage_failed=$((stage_failed + 1))
-	{ printf '  FAIL  %s: %s\n' "$name" "$1"; [ -s "$log" ] && sed 's/^/        /' "$log"; } >> "$tmp/failures"
+	{ printf '  FAIL  %s: %s\n' "$name" "$1"; [ -s "$log" ] && said; } | tee -a "$tmp/all-failures" >> "$tmp/failures"
+}
+# What the log says of the failure: first its lines of verdict, then all but what went well.
+said() {
+	grep -E '^ *(FAIL|AGAIN)  *[^ ]' "$log" | cut -c-300 | sed 's/^ */        /'
+	grep -vE '^  (CC|CXX|LINK|AR|SHIM|TEST|ok)  ' "$log" | tail -n 400 | sed 's/^/        /'
 }
 bounded() {   # our own functions bound what they run
 	if [ "$(type -t "$1")" = function ]; then "$@"; else timeout --kill-after=10 "$limit" "$@"; fi
@@ -96,6 +101,7 @@ has() { command -v "$1" >/dev/null; }
 run_make() { timeout --kill-after=10 "$limit" make --no-print-directory -j"$jobs" "$@"; }
 
 finish() {
+	[ $failed -gt 0 ] && grep -E '^ *FAIL ' "$tmp/all-failures" | cut -c-300 | sort -u
 	printf '  %d s in all\n' $((SECONDS - began))
 	printf '%d passed, %d failed\n' $passed $failed
 	[ $failed -eq 0 ] && [ $passed -gt 0 ]

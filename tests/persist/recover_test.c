@@ -349,6 +349,47 @@ static void what_the_caller_says_ends_it(void)
 	disk_end(&d->disk);
 }
 
+/* A box writes while we read: of frame `late.number` the first read that has its place gets nothing yet, but what came
+ * after it. */
+static struct {
+	struct disk_ops ops;
+	int           (*read)(struct disk_file *, void *, size_t, uint64_t, size_t *);
+	uint64_t        number;
+	unsigned        reads;
+} late;
+
+static int read_too_early(struct disk_file *f, void *buf, size_t len, uint64_t off, size_t *got)
+{
+	uint64_t at = late.number * DISK_BLOCK;
+	int rc = late.read(f, buf, len, off, got);
+
+	if (f == segment(1) && off <= at && at + DISK_BLOCK <= off + *got && late.reads++ == 0)
+		memset((uint8_t *)buf + (at - off), 0, DISK_BLOCK);
+	return rc;
+}
+
+static void beside_a_box_that_writes_a_frame_may_come_while_it_is_looked_for(void)
+{
+	frames(8, 20);
+	late.read = d->disk.ops->read;
+	late.ops = *d->disk.ops;
+	late.ops.read = read_too_early;
+	d->disk.ops = &late.ops;
+	for (late.number = 2; late.number < 8; late.number++) {
+		late.reads = 0;
+		EXPECT_EQ(again(), NOH_ECORRUPT);
+		late.reads = 0;
+		s = (struct seen){ 0 };
+		EXPECT_EQ(journal_look_beside(&d->disk, DIR_ID, 0, see, &s, &end), NOH_OK);
+		EXPECT(s.count == 8 && s.last == 8 && end.frame == 8 && !s.wrong && late.reads > 1);
+	}
+	memset(frame(5), 0, DISK_BLOCK);         /* and one that does not come is lost */
+	s = (struct seen){ 0 };
+	EXPECT_EQ(journal_look_beside(&d->disk, DIR_ID, 0, see, &s, &end), NOH_ECORRUPT);
+	EXPECT_EQ(s.count, 4);
+	disk_end(&d->disk);
+}
+
 TEST_MAIN(
 	TEST(an_empty_directory_is_an_empty_journal),
 	TEST(recovery_changes_nothing_and_twice_is_the_same),
@@ -363,4 +404,5 @@ TEST_MAIN(
 	TEST(old_frames_in_a_recycled_segment_are_not_new_ones),
 	TEST(a_missing_segment_is_refused),
 	TEST(files_of_another_directory_or_version_are_refused),
-	TEST(what_the_caller_says_ends_it))
+	TEST(what_the_caller_says_ends_it),
+	TEST(beside_a_box_that_writes_a_frame_may_come_while_it_is_looked_for))
