@@ -89,4 +89,7 @@ struct journal {
 	} keeper;
 };
 
+/* Bytes of a segment where the options do not say. */
+extern const uint64_t journal_usual_segment;
+
 #endif

@@ -2,6 +2,7 @@
 #include "tests/lib/test.h"
 
 #include "core/atomic.h"
+#include "persist/journal_inside.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -17,6 +18,8 @@
 #define REPORTS_PER_TEST 20      /* a broken invariant in a hot loop must not fill the disk */
 
 uint64_t test_seed;
+
+const uint64_t journal_usual_segment = UINT64_C(2) << 20;        /* a sixteenth of the usual */
 
 static struct {
 	atomic_u64 failures;     /* of the running test */
