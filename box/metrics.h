@@ -80,7 +80,7 @@ metric_fn metric_commit, metric_group, metric_lag, metric_journal, metric_unfold
 
 /* metrics_net.c */
 metric_fn metric_sq_full, metric_io_errors, metric_connections, metric_connections_total, metric_connections_refused,
-	metric_connections_crowded, metric_connections_slow, metric_logins, metric_requests, metric_request_errors, metric_request_duration, metric_bytes,
+	metric_connections_crowded, metric_connections_slow, metric_connections_moved, metric_connections_workers, metric_logins, metric_requests, metric_request_errors, metric_request_duration, metric_bytes,
 	metric_pushes, metric_pushes_dropped;
 
 /* metrics_process.c */

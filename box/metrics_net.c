@@ -35,6 +35,26 @@ void metric_connections_total(struct scrape *m) { put(m, m->net.accepted); }
 void metric_connections_refused(struct scrape *m) { put(m, m->net.refused); }
 void metric_connections_crowded(struct scrape *m) { put(m, m->net.refused_address); }
 void metric_connections_slow(struct scrape *m) { put(m, m->net.closed_slow); }
+
+void metric_connections_moved(struct scrape *m)
+{
+	uint64_t moved = 0;
+
+	for (uint32_t i = 0; m->box->server && i < m->box->server->workers; i++) {
+		struct net *n = load_acquire(&m->box->server->nets[i]);
+
+		moved += n ? load_relaxed(&n->shown.moved) : 0;
+	}
+	put(m, moved);
+}
+
+void metric_connections_workers(struct scrape *m)
+{
+	uint32_t width = m->box->server ? load_relaxed(&m->box->server->crew.width) : 0;
+
+	put(m, width ? width : m->box->sched.worker_count);
+}
+
 void metric_request_errors(struct scrape *m) { put(m, m->net.errors); }
 void metric_pushes(struct scrape *m) { put(m, m->net.pushed); }
 void metric_pushes_dropped(struct scrape *m) { put(m, m->net.pushes_dropped); }

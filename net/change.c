@@ -134,6 +134,12 @@ static void check_accounts(struct net *n)
 	n->server->door.log(n->server->door.box, NOH_INFO, line);
 }
 
+void change_check(struct net *n, struct conn *c)
+{
+	if (!check_account(load_acquire(&n->server->accounts), c))
+		conn_end(n, c);
+}
+
 void change_take(struct net *n)
 {
 	struct server *s = n->server;

@@ -5,6 +5,7 @@
  * much output not taken, or a request that its actor has no room for: the client feels it, nobody else does.
  */
 #include "net/lend.h"
+#include "net/move.h"
 
 #include "core/mem.h"
 
@@ -84,46 +85,96 @@ static void refuse(struct net *n, int fd, uint32_t kind, const char *why)
 	(void)close(fd);
 }
 
-static void open_http(struct net *n, struct conn *c)
+static void open_http(struct conn *c)
 {
 	c->flags |= CONN_HTTP;
 	c->session.proto = HTTP_PROTO;
 	c->http = (struct http_conn){ .spoken = false };
 	http_open(&c->http.reader);
-	n->http_conns++;
-	count_one(&n->shown.http, 1);
-	http_clock(n->wall_ms);
+}
+
+bool conn_enter(struct net *n, struct conn *c)
+{
+	if (!n->free_count && !grow(n))
+		return false;
+	c->net = n;
+	c->socket.number = n->free[--n->free_count];
+	c->socket.gen = n->gens[c->socket.number];
+	c->session.calls = n->calls;
+	if (c->flags & CONN_HTTP) {
+		n->http_conns++;
+		count_one(&n->shown.http, 1);
+		http_clock(n->wall_ms);
+	}
+	count_one(&n->shown.connections, 1);
+	pthread_mutex_lock(&n->roll);
+	n->conns[c->socket.number] = c;
+	pthread_mutex_unlock(&n->roll);
+	return true;
+}
+
+void conn_leave(struct net *n, struct conn *c)
+{
+	uint32_t number = c->socket.number;
+
+	pthread_mutex_lock(&n->roll);
+	n->conns[number] = NULL;
+	pthread_mutex_unlock(&n->roll);
+	n->gens[number]++;
+	n->free[n->free_count++] = number;
+	if (c->flags & CONN_HTTP) {
+		n->http_conns--;
+		count_one(&n->shown.http, UINT64_MAX);
+	}
+	count_one(&n->shown.connections, UINT64_MAX);
+}
+
+static void free_conn(struct conn *c)
+{
+	out_close(&c->out);
+	out_close(&c->flying);
+	if (!(c->flags & CONN_HTTP))
+		resp_close(&c->reader);
+	mem_free(c->marks, c->mark_room * sizeof *c->marks);
+	mem_free(c->in, c->in_room);
+	mem_free(c->shown, sizeof *c->shown);
+	mem_free(c, sizeof *c);
+}
+
+void conn_lost(struct net *n, struct conn *c)
+{
+	(void)close(c->socket.fd);
+	source_leave(&n->server->sources, c->source, n->now_ms);
+	free_conn(c);
+	count_one(&n->shown.counts.closed, 1);
+	sub_relaxed(&n->server->connections, 1);
 }
 
 static struct conn *make(struct net *n, int fd, uint32_t kind)
 {
 	struct server *s = n->server;
-	struct conn *c = NULL;
+	struct conn *c = mem_zalloc(sizeof *c);
 	struct client *shown = mem_zalloc(sizeof *shown);
 
-	if (shown && (n->free_count || grow(n)))
-		c = mem_zalloc(sizeof *c);
-	if (!c) {
+	if (!c || !shown) {
+		mem_free(c, sizeof *c);
 		mem_free(shown, sizeof *shown);
 		return NULL;
 	}
-	c->net = n;
 	c->socket.fd = fd;
-	c->socket.number = n->free[--n->free_count];
-	c->socket.gen = n->gens[c->socket.number];
 	c->flags = kind & IO_LOCAL ? CONN_LOCAL : 0;
 	c->active_ms = c->took_ms = n->now_ms;
 	c->shown = shown;
 	session_open(&c->session, add_relaxed(&s->next_id, 1) + 1,
 		     server_is_guarded(s) ? SESSION_NOBODY : NOH_ADMIN, n->wall_ms);
-	c->session.calls = n->calls;
 	if (kind & IO_HTTP)
-		open_http(n, c);
+		open_http(c);
 	else
 		resp_open(&c->reader);
-	pthread_mutex_lock(&n->roll);
-	n->conns[c->socket.number] = c;
-	pthread_mutex_unlock(&n->roll);
+	if (!conn_enter(n, c)) {
+		free_conn(c);
+		return NULL;
+	}
 	net_client_changed(c);
 	return c;
 }
@@ -135,6 +186,15 @@ static void on_released(void *user, struct io_socket *s)
 
 	c->next_dead = n->dead;
 	n->dead = c;
+}
+
+void conn_begin(struct net *n, struct conn *c)
+{
+	if (n->io->ops->begin(n->io, &c->socket))
+		return;
+	c->flags |= CONN_DEAD;           /* no memory: it was never begun, so there is nothing to end */
+	c->socket.closing = c->socket.released = true;
+	on_released(n, &c->socket);
 }
 
 /* False: too many come from there. */
@@ -184,12 +244,7 @@ static void on_accepted(void *user, int fd, uint32_t kind)
 	}
 	c->source = from;
 	count_one(&n->shown.counts.accepted, 1);
-	count_one(&n->shown.connections, 1);
-	if (!n->io->ops->begin(n->io, &c->socket)) {     /* no memory: it was never begun, so there is nothing to end */
-		c->flags |= CONN_DEAD;
-		c->socket.closing = c->socket.released = true;
-		on_released(n, &c->socket);
-	}
+	conn_begin(n, c);
 }
 
 void conn_end(struct net *n, struct conn *c)
@@ -228,28 +283,8 @@ static void bury(struct net *n, struct conn *c)
 		forget(n->gated, &n->gated_count, number);
 	if (c->flags & CONN_BACKLOG)
 		forget(n->backlog, &n->backlog_count, number);
-	pthread_mutex_lock(&n->roll);
-	n->conns[number] = NULL;
-	pthread_mutex_unlock(&n->roll);
-	n->gens[number]++;
-	n->free[n->free_count++] = number;
-	(void)close(c->socket.fd);
-	out_close(&c->out);
-	out_close(&c->flying);
-	if (c->flags & CONN_HTTP) {
-		n->http_conns--;
-		count_one(&n->shown.http, UINT64_MAX);
-	} else {
-		resp_close(&c->reader);
-	}
-	mem_free(c->marks, c->mark_room * sizeof *c->marks);
-	mem_free(c->in, c->in_room);
-	mem_free(c->shown, sizeof *c->shown);
-	source_leave(&n->server->sources, c->source, n->now_ms);
-	mem_free(c, sizeof *c);
-	count_one(&n->shown.counts.closed, 1);
-	count_one(&n->shown.connections, UINT64_MAX);
-	sub_relaxed(&n->server->connections, 1);
+	conn_leave(n, c);
+	conn_lost(n, c);
 }
 
 void conn_bury(struct net *n)
@@ -446,6 +481,7 @@ static void on_received(void *user, struct io_socket *s, char *bytes, size_t len
 	bool cut;
 
 	count_one(&n->shown.counts.bytes_in, len);
+	count_one(&n->shown.received, 1);
 	c->active_ms = n->now_ms;
 	if (__builtin_expect(c->flags & (CONN_LINGER | CONN_FEED), 0))
 		return;
@@ -504,6 +540,11 @@ static void on_starved(void *user)
 	((struct net *)user)->starved = true;
 }
 
+static bool on_left(void *user, struct io_socket *s)
+{
+	return move_left(user, conn_of(s));
+}
+
 const struct io_handlers conn_handlers = {
-	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_lent, on_starved,
+	on_accepted, find, on_received, on_ended, on_sent, on_released, on_settle, on_lent, on_starved, on_left,
 };

@@ -4,7 +4,7 @@
  * stretch goes and which epoch it waits for. A reply never overtakes the one before it, so a mark waits for
  * at least as much as those before it.
  */
-#include "net/net.h"
+#include "net/move.h"
 
 #include "core/mem.h"
 
@@ -238,4 +238,6 @@ void conn_sent(struct net *n, struct conn *c, bool ok)
 	if (c->released)
 		set_dirty(n, c);
 	conn_may_go_on(n, c);
+	if (n->width && move_is_due(n, c))
+		move_note(n, c);
 }

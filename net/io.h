@@ -28,6 +28,7 @@ struct io_socket {
 	bool     sending;          /* one send is under way                                                 */
 	bool     closing;          /* told to end: nothing more is handed up                                */
 	bool     released;         /* and nothing is under way any more                                     */
+	bool     leaving;          /* asked to go elsewhere: `left` is to be told                           */
 	bool     queued;           /* epoll: will be told of what has happened to it                        */
 	const char *rest;          /* epoll: what send() did not take yet                                   */
 	size_t   rest_len;         /* io_uring: what is being sent                                          */
@@ -46,6 +47,8 @@ struct io_handlers {
 	void (*settle)(void *user);
 	void (*lent)(void *user, uint32_t index, int result);         /* of `lend`: bytes, or -errno */
 	void (*starved)(void *user);         /* no descriptor or no memory for who comes: accepts nobody until told to */
+	/* After leave: nothing is under way. True: it is another worker's now, and not to be touched; false: it stays. */
+	bool (*left)(void *user, struct io_socket *s);
 };
 
 struct io;
@@ -62,6 +65,7 @@ struct io_ops {
 	void (*lend_now)(struct io *io);
 	void (*pause)(struct io *io, struct io_socket *s);
 	void (*resume)(struct io *io, struct io_socket *s);
+	void (*leave)(struct io *io, struct io_socket *s);            /* nothing is being sent; `left` follows */
 	void (*end)(struct io *io, struct io_socket *s);              /* shut down; `released` follows */
 	uint32_t (*poll)(struct io *io);                              /* submit, and tell what happened */
 	bool (*ready)(struct io *io);                                 /* would poll have something to tell? */

@@ -178,6 +178,21 @@ static void poller_resume(struct io *io, struct io_socket *s)
 	watch(poller_of(io), s, EPOLL_CTL_MOD);
 }
 
+/* What epoll_wait has told of it already finds nobody. */
+static void poller_leave(struct io *io, struct io_socket *s)
+{
+	struct poller *p = poller_of(io);
+
+	(void)epoll_ctl(p->fd, EPOLL_CTL_DEL, s->fd, NULL);
+	s->receiving = false;
+	p->sockets--;
+	if (io->up->left(io->user, s))
+		return;
+	p->sockets++;
+	s->receiving = true;
+	watch(p, s, EPOLL_CTL_ADD);
+}
+
 static void poller_end(struct io *io, struct io_socket *s)
 {
 	struct poller *p = poller_of(io);
@@ -332,7 +347,7 @@ static void poller_close(struct io *io)
 
 static const struct io_ops poller_ops = {
 	"epoll", poller_close, poller_listen, poller_unlisten, poller_relisten, poller_begin, poller_send, poller_lend,
-	poller_lend_now, poller_pause, poller_resume, poller_end, poller_poll, poller_ready, poller_wait,
+	poller_lend_now, poller_pause, poller_resume, poller_leave, poller_end, poller_poll, poller_ready, poller_wait,
 };
 
 struct io *io_epoll_new(const struct io_handlers *up, void *user)

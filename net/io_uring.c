@@ -216,6 +216,14 @@ static void release_if_quiet(struct ring *r, struct io_socket *s)
 	r->io.up->released(r->io.user, s);
 }
 
+/* What arrives before the receive has ended is handed up as ever. */
+static void ring_leave(struct io *io, struct io_socket *s)
+{
+	s->leaving = s->receiving;
+	if (s->receiving)
+		cancel(ring_of(io), data_of(OP_RECV, s->number, s->gen));
+}
+
 static void ring_end(struct io *io, struct io_socket *s)
 {
 	struct ring *r = ring_of(io);
@@ -295,6 +303,11 @@ static void on_receive(struct ring *r, const struct io_uring_cqe *cqe, struct io
 		io_failed(&r->io, IO_RECEIVE, -res);
 	if (!s->closing && (res == 0 || (res < 0 && res != -ECANCELED && res != -ENOBUFS)))
 		r->io.up->ended(r->io.user, s, -res);
+	if (s->leaving && !s->receiving) {
+		s->leaving = false;
+		if (!s->closing && r->io.up->left(r->io.user, s))
+			return;
+	}
 	if (!s->receiving && !s->closing && !s->paused && (res > 0 || res == -ENOBUFS || res == -ECANCELED))
 		arm_receive(r, s);
 	release_if_quiet(r, s);
@@ -408,7 +421,7 @@ static void ring_close(struct io *io)
 
 static const struct io_ops ring_ops = {
 	"io_uring", ring_close, ring_listen, ring_unlisten, ring_relisten, ring_begin, ring_send, ring_lend, ring_lend_now,
-	ring_pause, ring_resume, ring_end, ring_poll, ring_ready, ring_wait,
+	ring_pause, ring_resume, ring_leave, ring_end, ring_poll, ring_ready, ring_wait,
 };
 
 static int open_ring(struct io_uring *u)

@@ -1,6 +1,7 @@
 /* net/net.c - the stages of a worker's pass, and where it sleeps. */
 #include "net/hand.h"
 #include "net/lend.h"
+#include "net/move.h"
 
 #include "core/mem.h"
 #include "net/command.h"
@@ -71,7 +72,10 @@ void net_close(struct net *n)
 	slots_close(n);
 	for (struct late *l = load_relaxed(&n->late), *next; l; l = next) {
 		next = l->next;
-		mem_free(l, sizeof *l + l->len);
+		if (l->token == 0 && l->status == LATE_MOVE)
+			move_lost(n, l);
+		else
+			mem_free(l, sizeof *l + l->len);
 	}
 	out_close(&n->scratch);
 	out_close(&n->own);
@@ -126,6 +130,9 @@ uint32_t net_read(struct net *n)
 	if (n->http_conns)
 		http_clock(n->wall_ms);
 	stop_if_told(n);
+	n->width = load_relaxed(&n->server->crew.width);
+	if (n->now_ms >= load_relaxed(&n->server->crew.look_ms))
+		crew_look(n->server, n->now_ms);
 	if (__builtin_expect(load_relaxed(&n->server->changes) != n->changes, 0))
 		change_take(n);
 	work = slot_take_late(n);
@@ -169,6 +176,8 @@ uint32_t net_write(struct net *n)
 		lend_finish(n);
 	if (__builtin_expect(n->traces.count != 0, 0))
 		net_trace_left(n);
+	if (__builtin_expect(n->noted != NULL, 0))
+		move_noted(n);
 	if (n->dead)
 		conn_bury(n);
 	idle = n->gated_count == 0 && n->dirty_count == 0 && n->partial == 0 && n->sending == 0;
@@ -213,6 +222,7 @@ void net_wait(struct net *n, uint64_t timeout_ns)
 	lend_open(n);
 	n->io->ops->wait(n->io, timeout_ns);
 	lend_close(n);
+	count_one(&n->shown.asleep_ns, n->server->door.now_ns(n->server->door.box) - now);
 }
 
 void net_wake(struct net *n)

@@ -21,6 +21,7 @@
 #include "core/trace.h"
 #include "net/call.h"
 #include "net/feed.h"
+#include "net/crew.h"
 #include "net/http.h"
 #include "net/http_read.h"
 #include "net/io.h"
@@ -126,6 +127,9 @@ struct server {
 	struct running      running;
 	struct feeds       *feeds;         /* who reads events                                      */
 	struct sources      sources;
+	struct crew         crew;
+	pthread_mutex_t     moves;         /* of `moving`: move.c                                   */
+	struct mover       *moving;        /* connections on their way from one worker to another   */
 	char                node_id[64];   /* what it calls itself                                  */
 };
 
@@ -145,6 +149,7 @@ enum {
 					      the client gets to read why                           */
 	CONN_DRAINING = 1024,              /* all was said; until the client ends, or a little while */
 	CONN_FEED = 2048,                  /* a stream of events: what the client says is passed over */
+	CONN_NOTED = 4096,                 /* in the list of those that may go to another worker    */
 };
 
 /* What a connection remembers of the request under way. */
@@ -180,7 +185,7 @@ struct conn {
 	struct feed     *feed;             /* CONN_FEED                                             */
 	size_t           queued;           /* bytes of text that waits in its slots                 */
 	struct client   *shown;            /* what others are told of it: guarded by net.roll       */
-	struct conn     *next_dead;
+	struct conn     *next_dead, *next_noted;
 	struct source   *source;           /* where it comes from; NULL: not watched                */
 	struct session   session;
 	union {
@@ -226,7 +231,8 @@ struct asked {
 /* From another thread: an answer; or, without a token, something else this worker is to do. */
 enum { LATE_KILL = 0, LATE_OPTION = 1, LATE_RESET = 2,         /* status: due is the client's id; the value */
        LATE_EVENT = 3,                                         /* and, above these 8 bits, the channel's length */
-       LATE_FEED = 4 };                                        /* feed_in.h: due is the feed's id, count its connection */
+       LATE_FEED = 4,                                          /* feed_in.h: due is the feed's id, count its connection */
+       LATE_MOVE = 5 };                                        /* move.c: a connection comes */
 struct late {
 	struct late *next;
 	uint64_t     token, due;
@@ -280,6 +286,8 @@ struct net {
 	uint32_t      *free;               /* numbers that are free: a stack                        */
 	uint32_t       free_count, conn_room;
 	struct conn   *dead;               /* to be freed at the end of the pass                    */
+	struct conn   *noted;              /* to leave at the end of the pass, if they are still quiet */
+	uint32_t       width;              /* crew.h: this many workers have the connections; 0: as they came */
 	struct asked   *slots;              /* 0 is nobody's                                         */
 	uint32_t       slot_room, slot_free, slots_waiting;
 	uint32_t       orphans;            /* of those that wait: their clients are gone            */
@@ -337,6 +345,7 @@ struct net {
 	struct {
 		struct net_counts counts;
 		atomic_u64 connections, http;      /* http: of them, how many speak that       */
+		atomic_u64 received, asleep_ns, moved;     /* crew.h; moved: came from others   */
 		atomic_u32 idle;           /* no command waits, nothing is to be sent               */
 		atomic_u32 changes;        /* changed under server.change_lock                      */
 	} shown;
@@ -368,6 +377,7 @@ uint32_t server_changed(struct server *s);             /* every worker looks wha
 bool server_all_saw(struct server *s, uint32_t change);         /* every worker goes by it          */
 void change_take(struct net *n);                       /* what is new, on this worker            */
 void change_open(struct net *n);                       /* it goes by all there is                */
+void change_check(struct net *n, struct conn *c);      /* one that comes from a worker that did not go by the last one */
 
 /* ── net.c: the stages of a worker's pass ── */
 bool net_open(struct server *s, uint32_t worker);      /* on the worker's thread; false: no network here */
@@ -463,6 +473,10 @@ void option_late(struct net *n, const struct late *l);
 /* ── conn.c ── */
 extern const struct io_handlers conn_handlers;
 struct conn *conn_at(struct net *n, uint32_t number, uint16_t gen);     /* NULL: gone */
+bool conn_enter(struct net *n, struct conn *c);        /* it is this worker's from now on; false: no memory, it is nobody's */
+void conn_begin(struct net *n, struct conn *c);        /* ... and is listened to                 */
+void conn_leave(struct net *n, struct conn *c);        /* it is nobody's any more, and ...       */
+void conn_lost(struct net *n, struct conn *c);         /* ... nobody's ever again                */
 void conn_run(struct net *n, struct conn *c);          /* commands out of its input, as long as it may */
 void conn_may_go_on(struct net *n, struct conn *c);    /* something it waited for has happened    */
 void conn_end(struct net *n, struct conn *c);          /* now */

@@ -3,7 +3,7 @@
  * Each worker keeps a copy of what may be told of its connections, under a lock of its own that nobody takes
  * on the way of a message: connections take it when they come, go, or change their name.
  */
-#include "net/net.h"
+#include "net/move.h"
 
 #include "core/mem.h"
 
@@ -79,6 +79,9 @@ void net_each_client(struct net *self, client_fn *each, void *user)
 {
 	bool more = true;
 
+	pthread_mutex_lock(&self->server->moves);        /* nobody goes over meanwhile: each is told of once */
+	for (const struct mover *m = self->server->moving; more && m; m = m->next)
+		more = each(user, m->conn->shown);
 	for (uint32_t w = 0; more && w < self->server->workers; w++) {
 		struct net *n = load_acquire(&self->server->nets[w]);
 
@@ -98,9 +101,18 @@ void net_each_client(struct net *self, client_fn *each, void *user)
 		}
 		pthread_mutex_unlock(&n->roll);
 	}
+	pthread_mutex_unlock(&self->server->moves);
 }
 
-bool net_kill_client(struct net *self, uint64_t id)
+static bool kill_moving(struct server *s, uint64_t id)
+{
+	for (struct mover *m = s->moving; m; m = m->next)
+		if (m->conn->shown->id == id)
+			return m->killed = true;
+	return false;
+}
+
+static bool kill_settled(struct net *self, uint64_t id)
 {
 	for (uint32_t w = 0; w < self->server->workers; w++) {
 		struct net *n = load_acquire(&self->server->nets[w]);
@@ -121,10 +133,23 @@ bool net_kill_client(struct net *self, uint64_t id)
 	return false;
 }
 
-/* A late answer without a token: somebody wants this client gone. */
+bool net_kill_client(struct net *self, uint64_t id)
+{
+	bool found;
+
+	pthread_mutex_lock(&self->server->moves);
+	found = kill_moving(self->server, id) || kill_settled(self, id);
+	pthread_mutex_unlock(&self->server->moves);
+	return found;
+}
+
+/* A late answer without a token: somebody wants this client gone. It may have gone over to another worker since. */
 void roll_kill(struct net *n, uint64_t id)
 {
 	for (uint32_t i = 0; i < n->conn_room; i++)
-		if (n->conns[i] && n->conns[i]->session.id == id)
+		if (n->conns[i] && n->conns[i]->session.id == id) {
 			conn_end(n, n->conns[i]);
+			return;
+		}
+	(void)net_kill_client(n, id);
 }

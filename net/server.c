@@ -73,10 +73,11 @@ int server_open(struct server **out, const noh_listen_options *o, uint32_t worke
 	s->o = o ? *o : none;
 	option_defaults(&s->o);
 	s->nets = mem_zalloc(workers * sizeof *s->nets);
-	if (!s->nets || !copy_text(&s->o.bind) || !copy_text(&s->o.unix_path) || !copy_text(&s->o.http_unix_path))
+	if (!crew_open(&s->crew, workers) || !s->nets || !copy_text(&s->o.bind) || !copy_text(&s->o.unix_path) || !copy_text(&s->o.http_unix_path))
 		rc = error_set(NOH_ENOMEM, "no memory for a server");
 	(void)running_open(&s->running);         /* without them nothing is watched */
 	(void)sources_open(&s->sources);
+	pthread_mutex_init(&s->moves, NULL);
 	if (rc == NOH_OK)
 		rc = feeds_open(s);
 	if (rc == NOH_OK)
@@ -112,6 +113,8 @@ void server_close(struct server *s)
 	}
 	pthread_cond_destroy(&s->change_seen);
 	pthread_mutex_destroy(&s->change_lock);
+	pthread_mutex_destroy(&s->moves);
+	crew_close(&s->crew);
 	mem_free(s->nets, s->workers * sizeof *s->nets);
 	mem_free((void *)(uintptr_t)s->o.bind, 0);
 	mem_free((void *)(uintptr_t)s->o.unix_path, 0);

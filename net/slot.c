@@ -4,7 +4,7 @@
  * connection at once; one for a later slot is kept there until those before it have theirs. A slot whose client is
  * gone stays until its answer comes, and then goes: a token never finds a slot that means somebody else.
  */
-#include "net/net.h"
+#include "net/move.h"
 
 #include "core/mem.h"
 #include "core/must.h"
@@ -412,6 +412,11 @@ uint32_t slot_take_late(struct net *n)
 		struct late *l = oldest;
 
 		oldest = l->next;
+		count++;
+		if (l->token == 0 && l->status == LATE_MOVE) {
+			move_arrives(n, l);      /* who comes is not freed */
+			continue;
+		}
 		if (l->token == 0)
 			option_late(n, l);
 		else if (l->count == UINT32_MAX)
@@ -420,7 +425,6 @@ uint32_t slot_take_late(struct net *n)
 			net_answer_parts(n, l->token, l->due, l->status, (const struct reply_part *)(const void *)l->body,
 					 l->count);
 		mem_free(l, sizeof *l + l->len);
-		count++;
 	}
 	return count;
 }
