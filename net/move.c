@@ -74,6 +74,13 @@ static void unlist(struct server *s, const struct mover *m)
 	*at = m->next;
 }
 
+/* The worker it comes from may have looked at the clock later than this one. */
+static void set_back(uint64_t *ms, uint64_t now_ms)
+{
+	if (*ms > now_ms)
+		*ms = now_ms;
+}
+
 void move_arrives(struct net *n, struct late *l)
 {
 	struct server *s = n->server;
@@ -94,6 +101,8 @@ void move_arrives(struct net *n, struct late *l)
 		return;
 	}
 	count_one(&n->shown.moved, 1);
+	set_back(&m.conn->active_ms, n->now_ms);
+	set_back(&m.conn->took_ms, n->now_ms);
 	conn_begin(n, m.conn);
 	if (m.killed)
 		conn_end(n, m.conn);
