@@ -26,6 +26,11 @@ int error_set(int code, const char *format, ...)
 	return code;
 }
 
+void error_clear(void)
+{
+	why[0] = 0;
+}
+
 const char *noh_strerror(int code)
 {
 	switch (code) {

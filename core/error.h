@@ -10,5 +10,6 @@
 #include "noh.h"
 
 int error_set(int code, const char *format, ...) NOH_PRINTF(2, 3);   /* returns code */
+void error_clear(void);                                              /* no sentence: who has one says it from here on */
 
 #endif

@@ -21,10 +21,11 @@ struct name {
 };
 
 struct checker {
-	const char  *text, *at, *end;
+	const char  *at, *end;
 	const char  *why;                /* NULL: nothing is wrong; "": no memory                    */
 	uint32_t     depth;
 	uint64_t     objects;            /* bit d: level d is one, else an array                     */
+	bool         escapes;            /* in a name: it may be there a second time, spelled otherwise */
 	struct name *names;              /* of the objects that are open, the outermost first        */
 	uint32_t     count, room;
 	uint32_t     first[NOH_JSON_DEPTH];
@@ -84,6 +85,7 @@ static bool check_unicode(struct checker *k, bool name)
 static bool check_escape(struct checker *k, bool name)
 {
 	k->at++;
+	k->escapes |= name;
 	if (k->at == k->end)
 		return wrong(k, "a string that does not end");
 	if (*k->at == 'u')
@@ -94,24 +96,37 @@ static bool check_escape(struct checker *k, bool name)
 	return true;
 }
 
+/* At a character: it, and those that follow it as long as they are not ASCII. */
+static bool check_utf8(struct checker *k)
+{
+	do {
+		size_t n = utf8_next((const unsigned char *)k->at, (size_t)(k->end - k->at));
+
+		if (!n)
+			return wrong(k, "bytes that are not UTF-8");
+		k->at += n;
+	} while (k->at < k->end && *k->at & 0x80);
+	return true;
+}
+
 /* At the quote. */
 static bool check_string(struct checker *k, bool name)
 {
 	k->at++;
-	while (k->at < k->end && *k->at != '"') {
-		unsigned char c = (unsigned char)*k->at;
+	for (;;) {
+		unsigned char c;
 
+		k->at += json_plain(k->at, (size_t)(k->end - k->at));
+		if (k->at == k->end || *k->at == '"')
+			break;
+		c = (unsigned char)*k->at;
 		if (c == '\\') {
 			if (!check_escape(k, name))
 				return false;
 		} else if (c < 0x20) {
 			return wrong(k, "a control character in a string (write it as \\u00..)");
-		} else {
-			size_t n = utf8_next((const unsigned char *)k->at, (size_t)(k->end - k->at));
-
-			if (!n)
-				return wrong(k, "bytes that are not UTF-8");
-			k->at += n;
+		} else if (!check_utf8(k)) {
+			return false;
 		}
 	}
 	if (k->at == k->end)
@@ -188,6 +203,15 @@ static bool note_name(struct checker *k, const char *at)
 	return true;
 }
 
+static bool is_same(const struct checker *k, const struct name *a, const struct name *b)
+{
+	size_t len = (size_t)(a->end - a->at);
+
+	if (k->escapes)
+		return compare(a, b) == 0;
+	return len == (size_t)(b->end - b->at) && memcmp(a->at, b->at, len) == 0;
+}
+
 /* An object ends: is one of its names there twice? */
 static bool check_names(struct checker *k)
 {
@@ -198,7 +222,7 @@ static bool check_names(struct checker *k)
 	if (n <= NAMES_FEW) {
 		for (uint32_t i = 1; i < n; i++)
 			for (uint32_t j = 0; j < i; j++)
-				if (compare(&list[i], &list[j]) == 0)
+				if (is_same(k, &list[i], &list[j]))
 					return wrong(k, "a name that is in this object twice");
 		return true;
 	}
@@ -365,14 +389,27 @@ static bool check(struct checker *k)
 	return true;
 }
 
+static void begin(struct checker *k, const char *text, size_t len)
+{
+	k->at = text;
+	k->end = text + len;
+	k->why = NULL;
+	k->depth = 0;
+	k->objects = 0;
+	k->escapes = false;
+	k->names = k->inside;
+	k->count = 0;
+	k->room = NAMES_INSIDE;
+}
+
 int noh_json_check(const char *text, size_t len, noh_json *value)
 {
-	struct checker k = { .text = text, .at = text, .end = text + len, .room = NAMES_INSIDE };
+	struct checker k;                        /* its lists are written before they are read: nothing to clear */
 	bool ok;
 
 	if (len > TEXT_MAX)
 		return error_set(NOH_EINVAL, "not JSON that is read here: more than 4 GiB");
-	k.names = k.inside;
+	begin(&k, text, len);
 	ok = check(&k);
 	if (k.names != k.inside)
 		mem_free(k.names, k.room * sizeof *k.names);

@@ -37,11 +37,22 @@ bool noh_json_int(noh_json value, int64_t *n)
 	return true;
 }
 
+/* Most strings: without escapes their text is what stands between the quotes. */
+static bool is_verbatim(noh_json value)
+{
+	return !memchr(value.at, '\\', value.len);
+}
+
 size_t noh_json_text(noh_json value, char *to, size_t room)
 {
 	const char *at = value.at + 1, *end = value.at + value.len - 1;
 	size_t len = 0, kept = 0;
 
+	if (value.len - 2 < room && is_verbatim(value)) {
+		memcpy(to, at, value.len - 2);
+		to[value.len - 2] = 0;
+		return value.len - 2;
+	}
 	while (at < end) {
 		char c[4];
 		size_t n = utf8_put(json_next_char(&at), c);
@@ -60,29 +71,41 @@ size_t noh_json_text(noh_json value, char *to, size_t room)
 bool noh_json_is(noh_json value, const char *text)
 {
 	const char *at = value.at + 1, *end = value.at + value.len - 1;
-	size_t left = strlen(text);
 
 	if (*value.at != '"')
 		return false;
-	while (at < end) {
+	for (;;) {
 		char c[4];
-		size_t n = utf8_put(json_next_char(&at), c);
+		size_t n;
 
-		if (n > left || memcmp(c, text, n) != 0)
+		while (at < end && *at == *text && *at != '\\') {
+			at++;
+			text++;
+		}
+		if (at == end || *at != '\\')
+			return at == end && *text == 0;
+		n = utf8_put(json_next_char(&at), c);
+		if (*text == 0 || strncmp(text, c, n) != 0)
 			return false;
 		text += n;
-		left -= n;
 	}
-	return left == 0;
 }
 
 /* ── walking ── */
 
-static const char *skip_string(const char *at)
+/* end: of a text that goes on at least as far as the string. */
+static const char *skip_string(const char *at, const char *end)
 {
-	for (at++; *at != '"'; at++)
-		at += *at == '\\';
-	return at + 1;
+	for (at++;;) {
+		at += json_plain(at, (size_t)(end - at));
+		if (*at == '"')
+			return at + 1;
+		if (*at == '\\')
+			at++;
+		do
+			at++;
+		while (*at & 0x80);
+	}
 }
 
 static const char *skip_space(const char *at)
@@ -93,13 +116,13 @@ static const char *skip_space(const char *at)
 }
 
 /* Behind the value at `at`: there is more text behind it, its container's bracket at least. */
-static const char *skip_value(const char *at)
+static const char *skip_value(const char *at, const char *end)
 {
 	unsigned depth = 0;
 
 	do {
 		if (*at == '"') {
-			at = skip_string(at);
+			at = skip_string(at, end);
 		} else if (*at == '{' || *at == '[') {
 			depth++;
 			at++;
@@ -119,7 +142,7 @@ static const char *skip_value(const char *at)
 
 bool noh_json_next(noh_json of, noh_json_walk *walk, noh_json *name, noh_json *value)
 {
-	const char *at = skip_space(walk->at ? walk->at : of.at + 1), *end;
+	const char *at = skip_space(walk->at ? walk->at : of.at + 1), *all = of.at + of.len, *end;
 
 	if (walk->at && *at == ',')
 		at = skip_space(at + 1);
@@ -128,12 +151,12 @@ bool noh_json_next(noh_json of, noh_json_walk *walk, noh_json *name, noh_json *v
 		return false;
 	}
 	if (*of.at == '{') {
-		end = skip_string(at);
+		end = skip_string(at, all);
 		if (name)
 			*name = (noh_json){ at, (size_t)(end - at) };
 		at = skip_space(skip_space(end) + 1);
 	}
-	end = skip_value(at);
+	end = skip_value(at, all);
 	*value = (noh_json){ at, (size_t)(end - at) };
 	walk->at = end;
 	return true;
@@ -164,12 +187,11 @@ static int read_int(const noh_json_field *f, noh_json v, int64_t *n)
 
 static int read_string(const noh_json_field *f, noh_json v)
 {
-	char none[1];
 	size_t len;
 
 	if (noh_json_type_of(v) != NOH_JSON_STRING)
 		return not_a(f, "a string", v);
-	len = noh_json_text(v, none, sizeof none);
+	len = is_verbatim(v) ? v.len - 2 : noh_json_text(v, NULL, 0);
 	if (f->most == 0 || (len >= (uint64_t)f->least && len <= (uint64_t)f->most))
 		return NOH_OK;
 	return error_set(NOH_EINVAL, "\"%s\" must have %lld to %lld bytes, not %zu", f->name, (long long)f->least,

@@ -12,18 +12,19 @@ static void put(noh_json_out *o, const void *bytes, size_t len)
 	o->len += len;
 }
 
-static void put_char(noh_json_out *o, char c)
+static inline void put_char(noh_json_out *o, char c)
 {
-	put(o, &c, 1);
+	if (o->len < o->room)
+		o->at[o->len] = c;
+	o->len++;
 }
 
-static void put_quoted(noh_json_out *o, const char *text, size_t len)
+static void put_escaped(noh_json_out *o, const char *text, size_t len)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t from = 0;
 
-	put_char(o, '"');
-	for (size_t i = 0; i < len; ) {
+	for (size_t i = json_plain(text, len); i < len; i += json_plain(text + i, len - i)) {
 		size_t n = utf8_next(at + i, len - i);
 		char escape[8];
 
@@ -43,6 +44,15 @@ static void put_quoted(noh_json_out *o, const char *text, size_t len)
 		from = ++i;
 	}
 	put(o, text + from, len - from);
+}
+
+static void put_quoted(noh_json_out *o, const char *text, size_t len)
+{
+	put_char(o, '"');
+	if (json_plain(text, len) == len)
+		put(o, text, len);
+	else
+		put_escaped(o, text, len);
 	put_char(o, '"');
 }
 

@@ -11,16 +11,23 @@
 
 /* ── messages ── */
 
-/* A name of the type's table; of a type without one, a number. */
+static uint32_t kind_named(const noh_type *type, const char *name)
+{
+	for (uint32_t i = 0; i < type->kind_count; i++)
+		if (type->kinds[i].name && type->kinds[i].name[0] == name[0] && strcmp(type->kinds[i].name, name) == 0)
+			return i;
+	return UINT32_MAX;
+}
+
+/* A name of the type's table; of a type without one, a number. A hook may know names that are in no table: then nobody
+ * reads the sentence that tells what is in it, and none is written. */
 static int kind_of(noh_box *box, const noh_type *type, const char *name, uint32_t *kind)
 {
 	uint64_t n = 0;
-	int number;
 
 	if (type->kinds) {
-		number = noh_kind_number(box, type->name, name);
-		*kind = number < 0 ? UINT32_MAX : (uint32_t)number;
-		return number < 0 ? number : NOH_OK;
+		*kind = kind_named(type, name);
+		return *kind != UINT32_MAX || type->from_json ? NOH_OK : noh_kind_number(box, type->name, name);
 	}
 	for (const char *at = name; *at; at++) {
 		if (*at < '0' || *at > '9' || n > UINT32_MAX) {
@@ -33,13 +40,21 @@ static int kind_of(noh_box *box, const noh_type *type, const char *name, uint32_
 	return n > UINT32_MAX ? error_set(NOH_EKIND, "message kind %s: it has 32 bits", name) : NOH_OK;
 }
 
+/* The hook's own words, or what noh_json.h said to it; else ours. */
+static int no_message(const noh_type *type, const char *name, const noh_json_message *j, int rc)
+{
+	if (j->why[0])
+		return error_set(rc, "%.*s", (int)strnlen(j->why, sizeof j->why), j->why);
+	return *noh_why() ? rc : error_set(rc, "this is no \"%s\" message of type %s", name, type->name);
+}
+
 static int by_hook(const noh_type *type, const char *name, noh_json message, size_t most, struct codec_message *m)
 {
 	noh_json_message j = { .type = name, .json = message.at, .json_len = message.len, .kind = m->kind,
 			       .body = m->inside, .room = sizeof m->inside };
 	int rc;
 
-	(void)error_set(NOH_EINVAL, "this is no \"%s\" message of type %s", name, type->name);
+	error_clear();
 	rc = type->from_json(type->user, &j);
 	if (rc == NOH_ETOOBIG && j.len > j.room && j.len <= most) {
 		m->big_len = j.len;
@@ -57,7 +72,7 @@ static int by_hook(const noh_type *type, const char *name, noh_json message, siz
 	if (rc == NOH_OK && j.len > j.room)
 		return error_set(NOH_ETOOBIG, "the message is larger than the room for it: %zu bytes", j.len);
 	if (rc != NOH_OK)
-		return j.why[0] ? error_set(rc, "%.*s", (int)strnlen(j.why, sizeof j.why), j.why) : rc;
+		return no_message(type, name, &j, rc);
 	m->body = j.body;
 	m->len = (uint32_t)j.len;
 	return NOH_OK;

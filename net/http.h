@@ -37,6 +37,7 @@ struct http_route {
 /* net/http_routes.c: ended by path NULL. */
 extern const struct http_route http_routes[];
 uint32_t http_route_total(const struct http_route *routes);
+bool http_route_is(const struct http_route *r, const char *path, uint32_t len);
 const struct http_route *http_route_find(const struct http_route *routes, const char *path, uint32_t len);   /* NULL: none */
 
 /* struct out.proto of an HTTP connection: what the response must know of its request. */

@@ -18,6 +18,12 @@ static bool is_text(const struct arg *a, const char *text, size_t len)
 	return a->len == len && strncasecmp(a->at, text, len) == 0;
 }
 
+static bool is_host_byte(char c)
+{
+	return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_' ||
+	       c == '~' || c == '[' || c == ']' || c == ':';
+}
+
 /* Without its port; what is behind the name must be a port, or nothing. */
 static bool host_name(const struct arg *host, struct arg *name)
 {
@@ -29,7 +35,7 @@ static bool host_name(const struct arg *host, struct arg *name)
 	if (bracket && bracket + 1 != host->at + name->len)
 		return false;
 	for (const char *p = host->at; p < host->at + name->len; p++)
-		if (!((*p | 32) >= 'a' && (*p | 32) <= 'z') && !(*p >= '0' && *p <= '9') && !strchr("-._~[]:", *p))
+		if (!is_host_byte(*p))
 			return false;
 	for (const char *p = colon ? colon + 1 : end; p < end; p++)
 		if (*p < '0' || *p > '9')
@@ -108,28 +114,36 @@ static void wrong_method(struct call *c, const struct http_route *route)
 	http_problem(call_out(c), 405, "method_not_allowed", allow, "%s takes %s", route->path, route->methods);
 }
 
+/* A connection often asks for the same path again. */
+static const struct http_route *find_route(const struct call *c, const struct arg *path)
+{
+	const struct http_route *last = c->conn->http.route;
+
+	return last && http_route_is(last, path->at, path->len) ? last
+								 : http_route_find(c->net->server->routes, path->at, path->len);
+}
+
 static bool admit_route(struct call *c, const struct http_request *q)
 {
-	const struct http_route *route;
+	const struct http_route *route = find_route(c, &q->path);
 	char shown[100 + 1];
 
+	if (route && is_method(&q->method, route->methods)) {
+		c->conn->http.route = route;
+		return true;
+	}
 	if (!is_method(&q->method, "GET HEAD POST PUT DELETE PATCH OPTIONS TRACE CONNECT")) {
 		http_problem(call_out(c), 501, "unknown_method", "", "%.*s is no method of HTTP that this server knows",
 			     (int)q->method.len, q->method.at);
 		return false;
 	}
-	route = http_route_find(c->net->server->routes, q->path.at, q->path.len);
 	if (!route) {
 		snprintf(shown, sizeof shown, "%.*s", (int)q->path.len, q->path.at);
 		http_problem(call_out(c), 404, "not_found", "", "there is no %s here; /openapi.json tells what there is", shown);
 		return false;
 	}
-	if (!is_method(&q->method, route->methods)) {
-		wrong_method(c, route);
-		return false;
-	}
-	c->conn->http.route = route;
-	return true;
+	wrong_method(c, route);
+	return false;
 }
 
 /* ── who asks ── */

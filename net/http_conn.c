@@ -28,11 +28,11 @@ static struct arg optional_text(const struct http_reader *r, int field, const ch
 	return r->seen >> field & 1 ? http_text(&r->field[field], bytes) : (struct arg){ NULL, 0 };
 }
 
-static struct http_request request_of(const struct conn *c, const char *bytes)
+static void read_request(const struct conn *c, const char *bytes, struct http_request *q)
 {
 	const struct http_reader *r = &c->http.reader;
 
-	return (struct http_request){
+	*q = (struct http_request){
 		.method = http_text(&r->method, bytes),
 		.path = http_text(&r->path, bytes),
 		.query = http_text(&r->query, bytes),
@@ -71,10 +71,9 @@ static void go_on(struct net *n, struct conn *c)
 
 /* Who is refused with "Expect: 100-continue" may send its body or not: where the next request would begin is not clear,
  * so there is none. Any other body is passed over. */
-static void on_head(struct net *n, struct conn *c, const char *bytes)
+static void on_head(struct net *n, struct conn *c, const char *bytes, const struct http_request *q)
 {
 	struct http_reader *r = &c->http.reader;
-	struct http_request q = request_of(c, bytes);
 	struct call call = { .net = n, .conn = c, .now_ms = n->wall_ms };
 
 	c->http.spoken = true;
@@ -84,7 +83,7 @@ static void on_head(struct net *n, struct conn *c, const char *bytes)
 	if (r->expects || load_relaxed(&n->server->stopping))
 		c->session.proto |= HTTP_CLOSE;          /* if it is refused */
 	conn_before(n, c);
-	if (!http_admit(&call, &q)) {
+	if (!http_admit(&call, q)) {
 		count_one(&n->shown.counts.commands, 1);
 		c->http.answered = true;
 		http_drop_body(r);
@@ -94,23 +93,21 @@ static void on_head(struct net *n, struct conn *c, const char *bytes)
 		return;
 	}
 	c->session.proto = proto_of(r, bytes);
-	if (q.method.at[0] == 'G' || q.method.at[0] == 'H')
+	if (q->method.at[0] == 'G' || q->method.at[0] == 'H')
 		http_drop_body(r);                       /* of GET and HEAD: it means nothing */
 	if (r->expects)
 		go_on(n, c);
 }
 
 /* False: it has to wait until those before it are answered, and was not run. */
-static bool on_request(struct net *n, struct conn *c, const char *bytes)
+static bool on_request(struct net *n, struct conn *c, const struct http_request *q)
 {
 	struct call call = { .net = n, .conn = c, .now_ms = n->wall_ms };
-	struct http_request q;
 
 	if (c->http.answered)
 		return true;
-	q = request_of(c, bytes);
 	conn_before(n, c);
-	c->http.route->run(&call, &q);
+	c->http.route->run(&call, q);
 	c->alone = call.later;
 	if (call.later) {
 		n->muting = false;
@@ -144,6 +141,8 @@ static void on_bad(struct net *n, struct conn *c, const char *bytes)
 size_t http_run(struct net *n, struct conn *c, char *bytes, size_t *len, bool *cut)
 {
 	struct http_reader *r = &c->http.reader;
+	struct http_request q;
+	bool known = false;              /* q is of the head that was read last: it came in this call, so its bytes are in place */
 	size_t used = 0;
 
 	*cut = false;
@@ -154,10 +153,16 @@ size_t http_run(struct net *n, struct conn *c, char *bytes, size_t *len, bool *c
 
 		switch (http_read(r, bytes + used, &rest, &n->http_limits)) {
 		case HTTP_HEAD_READ:
-			on_head(n, c, bytes + used);
+			read_request(c, bytes + used, &q);
+			known = true;
+			on_head(n, c, bytes + used, &q);
 			break;
 		case HTTP_REQUEST:
-			if (!on_request(n, c, bytes + used)) {
+			if (!known)
+				read_request(c, bytes + used, &q);
+			q.body = http_text(&r->body, bytes + used);
+			known = false;
+			if (!on_request(n, c, &q)) {
 				*cut = true;
 				return used;
 			}

@@ -48,16 +48,33 @@ static inline bool is_token(unsigned char c)
 	return c < 64 ? low >> c & 1 : c < 128 && (high >> (c - 64) & 1);
 }
 
+static inline bool is_control(unsigned char c)
+{
+	return (c < ' ' && c != '\t') || c == 0x7f;
+}
+
+/* Could one of eight bytes be a control byte? Yes if one is; a tab is looked at closer, as well. */
+static inline bool may_have_control(const char *at)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+	uint64_t x, delete;
+
+	memcpy(&x, at, 8);
+	delete = x ^ ones * 0x7f;
+	return (((x - ones * ' ') & ~x) | ((delete - ones) & ~delete)) & highs;
+}
+
 static bool is_clean(const char *at, size_t len)
 {
-	unsigned bad_bytes = 0;
+	const char *end = at + len;
 
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)at[i];
-
-		bad_bytes |= (unsigned)(c < ' ' && c != '\t') | (unsigned)(c == 0x7f);
+	while (at < end) {
+		if (end - at >= 8 && !may_have_control(at))
+			at += 8;
+		else if (is_control((unsigned char)*at++))
+			return false;
 	}
-	return !bad_bytes;
+	return true;
 }
 
 static int hex(char c)
@@ -109,7 +126,7 @@ static enum http_result read_target(struct http_reader *r, char *bytes, char *ta
 			return malformed(r, "the target has a byte that must be percent-encoded");
 	if (len == 0 || target[0] != '/')
 		return malformed(r, "the target must be a path: it begins with /");
-	decoded = decode(target, path);
+	decoded = memchr(target, '%', path) ? decode(target, path) : (int)path;
 	if (decoded < 0)
 		return malformed(r, "the path has a % that two hex digits of a printable character do not follow");
 	r->path = (struct resp_place){ (uint32_t)(target - bytes), (uint32_t)decoded };
@@ -174,6 +191,7 @@ static const struct { const char *name; uint8_t len, field; bool list; } known[]
 	KNOWN("last-event-id", FIELD_LAST_EVENT_ID, false),
 #undef KNOWN
 };
+enum { KNOWN_FIELDS = sizeof known / sizeof known[0] };
 
 static enum http_result read_length(struct http_reader *r, const char *at, uint32_t len)
 {
@@ -242,37 +260,55 @@ static enum http_result read_known(struct http_reader *r, unsigned field, bool a
 	}
 }
 
-static enum http_result read_field(struct http_reader *r, const char *bytes, const char *line, uint32_t len,
-				   const struct http_limits *limits)
+/* Its place in the table; or behind it: a field of another name. */
+static unsigned find_known(const char *name, uint32_t len)
 {
-	uint32_t name = 0, from, to = len;
+	unsigned i = 0;
 
-	if (++r->fields > limits->fields)
-		return bad(r, 431, "too_many_fields", "too many header fields");
+	while (i < KNOWN_FIELDS && (known[i].len != len || strncasecmp(known[i].name, name, len) != 0))
+		i++;
+	return i;
+}
+
+/* Of a field that is not known: known names need no look at each of their letters. */
+static enum http_result check_name(struct http_reader *r, const char *line, uint32_t len)
+{
+	uint32_t name = 0;
+
 	while (name < len && is_token((unsigned char)line[name]))
 		name++;
 	if (name == 0 && (line[0] == ' ' || line[0] == '\t'))
 		return malformed(r, "a folded header line: one field is one line");
 	if (name == 0 || name == len || line[name] != ':')
 		return malformed(r, "a header line is Name: value, without a space before the colon");
+	return HTTP_MORE;
+}
+
+static enum http_result read_field(struct http_reader *r, const char *bytes, const char *line, uint32_t len,
+				   const struct http_limits *limits)
+{
+	const char *colon = memchr(line, ':', len);
+	uint32_t name = colon ? (uint32_t)(colon - line) : len, from, to = len;
+	unsigned i = find_known(line, name);
+	bool again;
+
+	if (++r->fields > limits->fields)
+		return bad(r, 431, "too_many_fields", "too many header fields");
+	if ((i == KNOWN_FIELDS || !colon) && check_name(r, line, len) != HTTP_MORE)
+		return HTTP_BAD;
 	if (!is_clean(line + name + 1, len - name - 1))
 		return malformed(r, "a header value has a control byte");
 	for (from = name + 1; from < to && (line[from] == ' ' || line[from] == '\t'); )
 		from++;
 	while (to > from && (line[to - 1] == ' ' || line[to - 1] == '\t'))
 		to--;
-	for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
-		bool again;
-
-		if (known[i].len != name || strncasecmp(known[i].name, line, name) != 0)
-			continue;
-		again = r->seen >> known[i].field & 1;
-		if (again && !known[i].list)
-			return malformed(r, "a header field that may be there once is there twice");
-		r->seen |= 1u << known[i].field;
-		return read_known(r, known[i].field, again, bytes, line + from, to - from);
-	}
-	return HTTP_MORE;
+	if (i == KNOWN_FIELDS)
+		return HTTP_MORE;
+	again = r->seen >> known[i].field & 1;
+	if (again && !known[i].list)
+		return malformed(r, "a header field that may be there once is there twice");
+	r->seen |= 1u << known[i].field;
+	return read_known(r, known[i].field, again, bytes, line + from, to - from);
 }
 
 /* All fields are there: where does it end? */
@@ -403,7 +439,7 @@ static enum http_result frame(struct http_reader *r, char c, const struct http_l
 		return size_digit(r, c, limits);
 	case EXTENSION:
 	case TRAILER_VALUE:
-		good = c == '\r' || is_clean(&c, 1);
+		good = c == '\r' || !is_control((unsigned char)c);
 		if (c == '\r')
 			r->state = r->state == EXTENSION ? SIZE_LF : TRAILER_LF;
 		break;

@@ -45,6 +45,7 @@ const char *http_status_text(int status)
 
 /* Of the worker: responses are written where nothing but the output is at hand. */
 static _Thread_local char date[40];
+static _Thread_local size_t date_len;
 static _Thread_local uint64_t date_second;
 
 void http_clock(uint64_t wall_ms)
@@ -55,24 +56,22 @@ void http_clock(uint64_t wall_ms)
 	if ((uint64_t)second == date_second)
 		return;
 	date_second = (uint64_t)second;
-	date[strftime(date, sizeof date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", gmtime_r(&second, &utc))] = 0;
+	date_len = strftime(date, sizeof date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", gmtime_r(&second, &utc));
 }
 
 /* ── responses ── */
 
-static inline void put(struct out *o, const char *text)
-{
-	out_bytes(o, text, strlen(text));
-}
+enum { HEAD_BYTES = 512 };         /* more than all that is in every head; without the type, and headers of the caller */
 
-static const char *connection(uint8_t proto)
+/* Into room that was made; returns the end. */
+static inline char *add(char *to, const char *text, size_t len)
 {
-	if (proto & HTTP_CLOSE)
-		return "Connection: close\r\n";
-	return proto & HTTP_1_0 ? "Connection: keep-alive\r\n" : "";
+	memcpy(to, text, len);
+	return to + len;
 }
+#define ADD(to, literal) add(to, literal, sizeof(literal) - 1)
 
-static void put_number(struct out *o, uint64_t n)
+static char *add_number(char *to, uint64_t n)
 {
 	char digits[20], *at = digits + sizeof digits;
 
@@ -80,57 +79,85 @@ static void put_number(struct out *o, uint64_t n)
 		*--at = (char)('0' + n % 10);
 		n /= 10;
 	} while (n);
-	out_bytes(o, at, (size_t)(digits + sizeof digits - at));
+	return add(to, at, (size_t)(digits + sizeof digits - at));
 }
 
-enum { HEAD_BYTES = 512 };         /* of most heads: the output grows once */
+static char *add_status(char *to, int status)
+{
+	const char *text = http_status_text(status);
+
+	to = ADD(to, "HTTP/1.1 ");
+	to = add_number(to, (uint64_t)status);
+	*to++ = ' ';
+	to = add(to, text, strlen(text));
+	return ADD(to, "\r\n");
+}
+
+static char *add_connection(char *to, uint8_t proto)
+{
+	if (proto & HTTP_CLOSE)
+		return ADD(to, "Connection: close\r\n");
+	return proto & HTTP_1_0 ? ADD(to, "Connection: keep-alive\r\n") : to;
+}
 
 /* Up to where the length of the body is said. */
-static void begin(struct out *o, int status, const char *content_type)
+static char *begin(char *to, uint8_t proto, int status, const char *content_type, size_t type_len)
 {
-	put(o, "HTTP/1.1 ");
-	put_number(o, (uint64_t)status);
-	put(o, " ");
-	put(o, http_status_text(status));
-	put(o, "\r\n");
-	put(o, date);
-	put(o, connection(o->proto));
-	if (content_type) {
-		put(o, "Content-Type: ");
-		put(o, content_type);
-		put(o, "\r\n");
-	}
+	to = status == 200 ? ADD(to, "HTTP/1.1 200 OK\r\n") : add_status(to, status);
+	to = add(to, date, date_len);
+	to = add_connection(to, proto);
+	if (!content_type)
+		return to;
+	to = ADD(to, "Content-Type: ");
+	to = add(to, content_type, type_len);
+	return ADD(to, "\r\n");
 }
 
-static void end(struct out *o, const char *headers)
+#define SAFE "X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\n"
+#define NO_STORE "Cache-Control: no-store\r\n"
+#define NO_SOURCE "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+
+static char *end(char *to, const char *headers, size_t headers_len)
 {
-	put(o, "X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\n");
-	if (!*headers || !strstr(headers, "Cache-Control:"))
-		put(o, "Cache-Control: no-store\r\n");
-	if (!*headers || !strstr(headers, "Content-Security-Policy:"))
-		put(o, "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n");
-	put(o, headers);
-	put(o, "\r\n");
+	if (headers_len == 0)
+		return ADD(to, SAFE NO_STORE NO_SOURCE "\r\n");
+	to = ADD(to, SAFE);
+	if (!strstr(headers, "Cache-Control:"))
+		to = ADD(to, NO_STORE);
+	if (!strstr(headers, "Content-Security-Policy:"))
+		to = ADD(to, NO_SOURCE);
+	to = add(to, headers, headers_len);
+	return ADD(to, "\r\n");
 }
 
 void http_reply(struct out *o, int status, const char *content_type, const char *headers, const void *body, size_t len)
 {
-	(void)out_room(o, HEAD_BYTES + len);
-	begin(o, status, content_type);
+	size_t type_len = content_type ? strlen(content_type) : 0, headers_len = strlen(headers);
+	char *to;
+
+	if (!out_room(o, HEAD_BYTES + type_len + headers_len + len))
+		return;
+	to = begin(o->bytes + o->len, o->proto, status, content_type, type_len);
 	if (status != 204 && status != 304) {
-		put(o, "Content-Length: ");
-		put_number(o, len);
-		put(o, "\r\n");
+		to = ADD(to, "Content-Length: ");
+		to = add_number(to, len);
+		to = ADD(to, "\r\n");
 	}
-	end(o, headers);
-	if (!(o->proto & HTTP_HEAD))
-		out_bytes(o, body, len);
+	to = end(to, headers, headers_len);
+	if (len && !(o->proto & HTTP_HEAD))
+		to = add(to, body, len);
+	o->len = (size_t)(to - o->bytes);
 }
 
 void http_stream(struct out *o, const char *content_type, const char *headers)
 {
-	begin(o, 200, content_type);
-	end(o, headers);
+	size_t type_len = strlen(content_type), headers_len = strlen(headers);
+	char *to;
+
+	if (!out_room(o, HEAD_BYTES + type_len + headers_len))
+		return;
+	to = begin(o->bytes + o->len, o->proto, 200, content_type, type_len);
+	o->len = (size_t)(end(to, headers, headers_len) - o->bytes);
 }
 
 /* ── problems ── */

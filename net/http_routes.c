@@ -45,11 +45,16 @@ uint32_t http_route_total(const struct http_route *routes)
 	return n;
 }
 
+bool http_route_is(const struct http_route *r, const char *path, uint32_t len)
+{
+	return strncmp(r->path, path, len) == 0 && r->path[len] == 0;
+}
+
 /* A few dozen rows: the lengths differ, so most cost one comparison. */
 const struct http_route *http_route_find(const struct http_route *routes, const char *path, uint32_t len)
 {
 	for (const struct http_route *r = routes; r->path; r++)
-		if (strncmp(r->path, path, len) == 0 && r->path[len] == 0)
+		if (http_route_is(r, path, len))
 			return r;
 	return NULL;
 }

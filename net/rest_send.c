@@ -139,6 +139,9 @@ static int read_message(struct call *c, const noh_type *type, const noh_json_got
 	char name[256];
 	size_t len = noh_json_text(got[SEND_TYPE].value, name, sizeof name);
 
+	m->kind = 0;
+	m->body = m->big = NULL;
+	m->len = 0;
 	if (len >= sizeof name || strlen(name) != len)
 		return error_set(NOH_EKIND, "type %s has no such message", type->name);
 	return codec_message(call_box(c), type, name, got[SEND_MESSAGE].value, net_options(c->net)->max_arg_bytes, m);
@@ -159,7 +162,7 @@ static void ask(struct call *c, const struct http_request *q, enum rest_form_id 
 	bool invoke = form == FORM_INVOKE;
 	noh_json_got got[REST_FIELDS_MAX];
 	struct rest_actor actor;
-	struct codec_message m = { .kind = 0 };
+	struct codec_message m;
 	struct arg key;
 	int rc;
 

@@ -289,6 +289,42 @@ static void text_is_cut_at_a_whole_character(void)
 	EXPECT(strcmp(text, "ab") == 0);
 }
 
+static bool says(const char *json, const char *text)
+{
+	noh_json v;
+
+	return noh_json_check(json, strlen(json), &v) == NOH_OK && noh_json_is(v, text);
+}
+
+static void a_string_is_what_it_says_however_it_is_written(void)
+{
+	EXPECT(says("\"\"", "") && says("\"incr\"", "incr") && says("\"\\u0069ncr\"", "incr"));
+	EXPECT(says("\"\\u00e9\\ud83d\\ude00\"", "\xc3\xa9\xf0\x9f\x98\x80"));
+	EXPECT(!says("\"inc\"", "incr") && !says("\"incr\"", "inc") && !says("\"\"", "i") && !says("\"i\"", ""));
+	EXPECT(!says("\"\\u0000\"", "") && !says("\"i\\u0000\"", "i") && !says("\"\\u0000\"", "i"));
+	EXPECT(!says("\"\\u00e9\"", "\xc3"));
+	EXPECT(!says("1", "1") && !says("true", "rue"));
+}
+
+/* Every byte, at every place of a text of every length around eight. */
+static void plain_bytes_are_told_from_others_at_every_place(void)
+{
+	bool right = true;
+
+	for (size_t len = 1; len <= 20; len++)
+		for (size_t place = 0; place < len; place++)
+			for (unsigned c = 0; c < 256; c++) {
+				bool plain = c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+				char *text = malloc(len);
+
+				memset(text, "a ~!#["[c % 6], len);
+				text[place] = (char)c;
+				right &= json_plain(text, len) == (plain ? len : place);
+				free(text);
+			}
+	EXPECT(right);
+}
+
 /* ── times ── */
 
 static bool time_of(const char *text, int64_t *ms)
@@ -451,6 +487,8 @@ TEST_MAIN(
 	TEST(a_wrong_field_is_named_with_what_it_must_be),
 	TEST(members_and_items_are_walked_in_order),
 	TEST(text_is_cut_at_a_whole_character),
+	TEST(a_string_is_what_it_says_however_it_is_written),
+	TEST(plain_bytes_are_told_from_others_at_every_place),
 	TEST(times_are_written_in_utc_with_milliseconds, "API-10"),
 	TEST(times_are_read_as_rfc_3339_has_them, "API-10"),
 	TEST(what_is_written_is_json_again),
