@@ -4,7 +4,7 @@
 #include "net/net.h"
 
 #define LOOK_MS 100
-#define LEAST_RATE 5000                    /* below it nothing is gained                            */
+#define LEAST_RATE 20000                   /* below it nothing is gained                            */
 #define BATCHES 8                          /* commands at once: then the work is the workers' own   */
 #define PAUSE_MS 500                       /* after a trial, doubled by every one that changed nothing */
 #define PAUSE_MOST_MS 30000
