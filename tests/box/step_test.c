@@ -169,7 +169,8 @@ static void what_makes_no_sense_is_refused_before_anything_happens(void)
 
 /* ── busy actors ── */
 
-struct told { atomic_u64 times; int status; int64_t answer; };
+/* Of steps that end on several workers: the last to say something. */
+struct told { atomic_u64 times; _Atomic int status; _Atomic int64_t answer; };
 
 static void note(void *user, int status, const noh_part_answer *answers, size_t count)
 {
