@@ -9,9 +9,15 @@ static bool is_quiet(const struct conn *c)
 	       !c->subs && !c->feed;
 }
 
+/* NULL: it stays; also where that worker has no network. */
+static struct net *destination(struct net *n, const struct conn *c)
+{
+	return n->width && move_is_due(n, c) ? load_acquire(&n->server->nets[move_target(n, c)]) : NULL;
+}
+
 void move_note(struct net *n, struct conn *c)
 {
-	if (!is_quiet(c) || (c->flags & CONN_NOTED) || c->socket.leaving)
+	if (!destination(n, c) || !is_quiet(c) || (c->flags & CONN_NOTED) || c->socket.leaving)
 		return;
 	c->flags |= CONN_NOTED;
 	c->next_noted = n->noted;
@@ -49,7 +55,7 @@ static struct late *make_late(struct net *n, struct conn *c)
 bool move_left(struct net *n, struct conn *c)
 {
 	struct server *s = n->server;
-	struct net *to = n->width && move_is_due(n, c) ? load_acquire(&s->nets[move_target(n, c)]) : NULL;
+	struct net *to = destination(n, c);
 	struct late *l = NULL;
 
 	if (!to || !is_quiet(c) || n->unlistened || pthread_mutex_trylock(&s->moves) != 0)

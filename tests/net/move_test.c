@@ -5,11 +5,16 @@
 
 enum { WORKERS = 3, SPEAKERS = 4, EACH = 6, CLIENTS = SPEAKERS * EACH };
 
-/* From now on by hand. */
+/* From now on by hand: a worker that is about to look holds the lock, and then finds that it is not time. */
 static void open_by_hand(struct wire *w, int io)
 {
+	struct crew *crew;
+
 	WIRE(w, WORKERS, .io = io);
-	store_relaxed(&w->box->server->crew.look_ms, UINT64_MAX);
+	crew = &w->box->server->crew;
+	pthread_mutex_lock(&crew->lock);
+	store_relaxed(&crew->look_ms, UINT64_MAX);
+	pthread_mutex_unlock(&crew->lock);
 }
 
 static void set_width(struct wire *w, uint32_t width) { store_relaxed(&w->box->server->crew.width, width); }
