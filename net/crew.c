@@ -28,7 +28,7 @@ static uint32_t candidate(const struct crew_trial *t, const struct crew_seen *se
 	return narrower ? (width + 1) / 2 : width;
 }
 
-/* More workers have to be worth it; where they were in doubt before, so has a change. */
+/* Fewer only have to do as much, and so have more where clients say many at once; else more have to be worth it. */
 static bool is_better(const struct crew_trial *t, const struct crew_seen *seen)
 {
 	bool wider = t->width > t->before;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # tests/run.sh [stress] - everything CI runs (make test), or minutes of it (make stress).
 #
-# One line per stage; of what fails, all that went wrong is shown, and again what it was at the end. The last line is "N passed, N failed", summed over
-# all stages: a stage of unit tests counts its tests, any other stage one for each of its checks.
+# One line per stage; of what fails, all that went wrong is shown, and again what it was at the end. The last line
+# is "N passed, N failed", summed over all stages: a stage of unit tests counts its tests, any other stage one for each of its checks.
 #   T=mailbox   only the unit tests whose path has "mailbox", in the plain build
 #   SAN=thread  only the unit tests, in that build
 #   STAGE_SECONDS=1200  a stage that takes longer has failed

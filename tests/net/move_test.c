@@ -6,11 +6,11 @@
 enum { WORKERS = 3, SPEAKERS = 4, EACH = 6, CLIENTS = SPEAKERS * EACH };
 
 /* From now on by hand: a worker that is about to look holds the lock, and then finds that it is not time. */
-static void open_by_hand(struct wire *w, int io)
+static void open_by_hand(struct wire *w, int io, const char *http_path)
 {
 	struct crew *crew;
 
-	WIRE(w, WORKERS, .io = io);
+	WIRE(w, WORKERS, .io = io, .http_unix_path = http_path);
 	crew = &w->box->server->crew;
 	pthread_mutex_lock(&crew->lock);
 	store_relaxed(&crew->look_ms, UINT64_MAX);
@@ -55,7 +55,7 @@ static void those_that_speak_are_gathered_and_spread_again(void)
 	FOR_IO(io) {
 		uint64_t n = 0;
 
-		open_by_hand(&w, io);
+		open_by_hand(&w, io, NULL);
 		for (int i = 0; i < CLIENTS; i++)
 			fds[i] = dial(&w);
 		set_width(&w, 1);
@@ -126,7 +126,7 @@ static void clients_go_to_and_fro_and_nothing_is_lost(void)
 		atomic_u32 stop = 0;
 		uint64_t said = 0;
 
-		open_by_hand(&w, io);
+		open_by_hand(&w, io, NULL);
 		int watch = dial(&w);
 
 		for (int i = 0; i < SPEAKERS; i++) {
@@ -191,7 +191,7 @@ static void who_is_to_be_cut_off_is_wherever_it_is(void)
 		pthread_t mover, speaker;
 		char line[64], word[128];
 
-		open_by_hand(&w, io);
+		open_by_hand(&w, io, NULL);
 		int boss = dial(&w);
 
 		pthread_create(&mover, NULL, go_to_and_fro, &s);
@@ -217,6 +217,50 @@ static void who_is_to_be_cut_off_is_wherever_it_is(void)
 	}
 }
 
+/* One request on a connection that is kept: true if it was answered, and nothing but that. */
+static bool gets(int fd)
+{
+	char line[400];
+	size_t len = 0;
+	bool ok;
+
+	if (!say(fd, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+		return false;
+	ok = strcmp(hear_line(fd, line, sizeof line), "HTTP/1.1 200 OK") == 0;
+	while (hear_line(fd, line, sizeof line)[0])
+		if (strncmp(line, "Content-Length: ", 16) == 0)
+			len = (size_t)atol(line + 16);
+	return ok && len > 0 && len < sizeof line && hear(fd, line, len) == len;
+}
+
+static void clients_of_http_move_as_well(void)
+{
+	struct wire w, http;
+	char path[108];
+
+	FOR_IO(io) {
+		int fds[EACH];
+
+		wire_socket_path(path);
+		open_by_hand(&w, io, path);
+		http = w;
+		http.local = true;
+		memcpy(http.path, path, sizeof path);
+		for (int i = 0; i < EACH; i++)
+			fds[i] = dial(&http);
+		for (uint32_t round = 0; round < 300 && (round < 30 || moved(&w) < 10); round++) {
+			set_width(&w, 1 + round % WORKERS);
+			for (int i = 0; i < EACH; i++)
+				EXPECT(gets(fds[i]));
+		}
+		EXPECT(moved(&w) >= 10);
+		for (int i = 0; i < EACH; i++)
+			(void)close(fds[i]);
+		EXPECT(comes_to(&w, CONNECTIONS, 0));
+		wire_end(&w);
+	}
+}
+
 static void the_box_stops_while_they_move(void)
 {
 	static struct speaker speakers[SPEAKERS];
@@ -227,7 +271,7 @@ static void the_box_stops_while_they_move(void)
 		struct speaker s = { .w = &w, .stop = &stop };
 		pthread_t mover, threads[SPEAKERS];
 
-		open_by_hand(&w, io);
+		open_by_hand(&w, io, NULL);
 		for (int i = 0; i < SPEAKERS; i++) {
 			speakers[i].fds[0] = dial(&w);
 			pthread_create(&threads[i], NULL, speak_to_the_end, &speakers[i].fds[0]);
@@ -249,4 +293,5 @@ TEST_MAIN(
 	TEST(those_that_speak_are_gathered_and_spread_again),
 	TEST(clients_go_to_and_fro_and_nothing_is_lost),
 	TEST(who_is_to_be_cut_off_is_wherever_it_is),
+	TEST(clients_of_http_move_as_well),
 	TEST(the_box_stops_while_they_move))
