@@ -111,8 +111,10 @@ static int drop_folded(struct care *copy, uint64_t s)
 
 		if (!folded && care_segment(copy, &list.at[i], &first) != NOH_OK)
 			folded = true;
-		if (folded || first.frame == 0)
+		if (folded)
 			rc = drop_segment(copy, list.at[i].number);
+		else if (first.frame == 0)       /* the one before may say that it is there: its head is enough */
+			rc = segment_make_empty(copy->disk, copy->dir.id, list.at[i].number, list.at[i].epoch, 0);
 		folded |= first.frame != 0 && first.frame <= s + 1;
 	}
 	segment_list_free(&list);

@@ -25,7 +25,9 @@
 #define FRAME_FORMAT  1
 #define FRAME_MAX     (1u << 20)                      /* head and padding included */
 
-enum { FRAME_FIRST = 1, FRAME_LAST = 2 };
+/* FRAME_GOES_ON: the last of its segment; the next segment was there, with its name on disk, before this was written. If it is
+ * not there now somebody took it away. (Where there was no room for one, the frame does not say so.) */
+enum { FRAME_FIRST = 1, FRAME_LAST = 2, FRAME_GOES_ON = 4 };
 
 struct frame_head {
 	uint32_t magic;

@@ -240,6 +240,12 @@ static bool change_segment(struct journal *j)
 	return true;
 }
 
+/* It fills its segment, and the next one is there: nobody but us takes that. */
+static bool goes_on_in_next(struct journal *j, size_t size)
+{
+	return j->mine.segment->info.bytes - j->mine.used - size < DISK_BLOCK && load_acquire(&j->kept.next);
+}
+
 /* One frame of the group that is open. */
 static int write_frame(struct journal *j)
 {
@@ -253,7 +259,8 @@ static int write_frame(struct journal *j)
 
 	*h = (struct frame_head){
 		.magic = FRAME_MAGIC, .format = FRAME_FORMAT, .dir_id = j->fixed.dir_id,
-		.flags = (uint16_t)((j->mine.begun ? 0 : FRAME_FIRST) | (last ? FRAME_LAST : 0)),
+		.flags = (uint16_t)((j->mine.begun ? 0 : FRAME_FIRST) | (last ? FRAME_LAST : 0) |
+				    (goes_on_in_next(j, size) ? FRAME_GOES_ON : 0)),
 		.segment = s->info.number, .segment_epoch = s->info.epoch,
 		.number = ++j->mine.frame, .epoch = j->mine.epoch, .durable = j->mine.written,
 		.bytes = (uint32_t)len, .before = j->mine.sum,

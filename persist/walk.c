@@ -238,6 +238,7 @@ static int take(struct walk *w, const struct frame_head *h, journal_each_fn *eac
 	w->last = h->number;
 	w->sum = h->sum;
 	w->sum_known = true;
+	w->goes_on = h->flags & FRAME_GOES_ON;
 	w->off += frame_size(h->bytes);
 	if (last) {
 		w->group = h->number;
@@ -306,6 +307,10 @@ static int last_run_ends(struct walk *w)
 	const struct frame_head *h;
 	int rc = search(w, w->last + 1);
 
+	if (rc == NOH_END && w->goes_on && w->at + 1 == w->segments.count && !w->beside)
+		return error_set(NOH_ECORRUPT, "%s is missing: the journal goes on in it after frame %" PRIu64
+				 "; put it back, or restore the directory from a backup",
+				 segment_name(w->segments.at[w->at].number + 1, "seg").text, w->last);
 	if (rc != NOH_ECORRUPT || !w->beside)
 		return rc;
 	walk_refresh(w);

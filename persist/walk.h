@@ -33,6 +33,7 @@ struct walk {
 	uint64_t            after;       /* up to here nobody is told                             */
 	uint64_t            sum;         /* of the last one                                       */
 	bool                sum_known;
+	bool                goes_on;     /* it says that the next segment is there                */
 	bool                stopped;     /* each() did not want more                              */
 	uint64_t            epoch;       /* of the last group                                     */
 	uint64_t            top_epoch;   /* highest seen anywhere                                 */

@@ -107,6 +107,45 @@ static void a_running_box_backs_itself_up(void)
 	remove_dir(p.base);
 }
 
+static bool has_bytes_at(const char *dir, const char *name, off_t at)
+{
+	char path[512], bytes[8], none[8] = { 0 };
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	int fd = open(path, O_RDONLY);
+	bool has = fd >= 0 && pread(fd, bytes, sizeof bytes, at) == sizeof bytes && memcmp(bytes, none, sizeof none) != 0;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+/* The first segment is full and says that another is there; the backup has to have that one, too, though nothing is in it. */
+static void a_backup_may_end_with_a_segment(void)
+{
+	struct place p;
+	char backup[300], full[512];
+	struct stat st;
+	int64_t n = 0;
+
+	place_make(&p);
+	place_in(backup, sizeof backup, &p, "backup");
+	noh_box *box = care_box(p.path);
+
+	snprintf(full, sizeof full, "%s/journal/00000001.seg", p.path);
+	EXPECT(stat(full, &st) == 0);
+	while (n < 100000 && !has_bytes_at(p.path, "journal/00000001.seg", st.st_size - 4096))
+		EXPECT_EQ(call_i64(box, "care:a", CARE_ADD, 1), ++n);
+	EXPECT(!has_bytes_at(p.path, "journal/00000002.seg", 4096));
+	EXPECT_EQ(noh_backup(box, backup), NOH_OK);
+	noh_close(box);
+	expect_clean(backup);
+	box = care_box(backup);
+	EXPECT_EQ(call_i64(box, "care:a", CARE_GET, 0), n);
+	shut(box);
+	remove_dir(p.base);
+}
+
 static void a_box_without_a_directory_has_nothing_to_back_up(void)
 {
 	noh_options o = { .workers = 1, .unpinned = true, .max_actors = 1000 };
@@ -305,6 +344,7 @@ static void a_backup_interrupted_is_none(void)
 TEST_MAIN(
 	TEST(a_backup_beside_another_process_has_every_answer, "P5 P6"),
 	TEST(a_running_box_backs_itself_up, "P5"),
+	TEST(a_backup_may_end_with_a_segment, "P5"),
 	TEST(a_box_without_a_directory_has_nothing_to_back_up),
 	TEST(restore_overwrites_nothing, "P11"),
 	TEST(a_damaged_backup_is_not_restored, "P11"),

@@ -200,6 +200,11 @@ static void *keep_loading(void *arg)
 	return NULL;
 }
 
+static bool they_load(void *loads)
+{
+	return load_relaxed((atomic_u64 *)loads) > 0;
+}
+
 static void the_map_grows_under_loading_threads(void)
 {
 	uint64_t rng = test_seed, first;
@@ -222,11 +227,12 @@ static void the_map_grows_under_loading_threads(void)
 		fill(seq < 3 ? MANY / 10 : MANY, seq);
 		if (seq >= 3)
 			store_release(&hammer.last, seq);
+		if (seq == 3)
+			EXPECT(test_wait_until(they_load, &hammer.loads, 30000));
 	}
 	store_release(&hammer.stop, 1);
 	for (int t = 0; t < LOADERS; t++)
 		pthread_join(hammer.thread[t], NULL);
-	EXPECT(load_relaxed(&hammer.loads) > 0);
 	EXPECT(stats().map_bytes >= 8 * first);
 	EXPECT(verified());
 	start_again();                                   /* the map is as large as it was */

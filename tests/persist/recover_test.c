@@ -128,6 +128,48 @@ static void a_flipped_bit_is_cut_in_the_last_frame_and_refused_in_all_others(voi
 	disk_end(&d->disk);
 }
 
+/* Frames until the last segment is in use, or full and the one after it still without a frame. */
+static uint64_t frames_up_to_segment(uint64_t number, bool in_use)
+{
+	uint64_t n = 0;
+
+	d = mem_disk_open();
+	EXPECT_EQ(open_journal(&j, &d->disk, 1, NULL), NOH_OK);
+	for (struct disk_file *f = NULL; !f || (in_use && !f->bytes[DISK_BLOCK]); f = segment(number)) {
+		n++;
+		step_all(n, n, 20);
+	}
+	journal_close(j);
+	mem_disk_cut(d);
+	return n;
+}
+
+static void a_segment_that_somebody_took_away_is_missed(void)
+{
+	uint64_t n = frames_up_to_segment(3, true);
+
+	EXPECT_EQ(again(), NOH_OK);
+	EXPECT_EQ(s.count, n);
+	while (segment(4))                      /* made ahead, not used yet */
+		EXPECT_EQ(disk_remove(&d->disk, segment_name(4, "seg").text), NOH_OK);
+	EXPECT_EQ(again(), NOH_OK);
+	EXPECT_EQ(s.count, n);
+	EXPECT_EQ(disk_remove(&d->disk, segment_name(3, "seg").text), NOH_OK);
+	EXPECT_EQ(again(), NOH_ECORRUPT);
+	EXPECT(strstr(noh_why(), "journal/00000003.seg is missing"));
+	disk_end(&d->disk);
+}
+
+static void a_segment_made_ahead_and_not_used_yet_is_not_missed(void)
+{
+	uint64_t n = frames_up_to_segment(3, false);
+
+	EXPECT_EQ(disk_remove(&d->disk, segment_name(3, "seg").text), NOH_OK);
+	EXPECT_EQ(again(), NOH_OK);
+	EXPECT_EQ(s.count, n);
+	disk_end(&d->disk);
+}
+
 static void a_flipped_bit_in_a_segments_head_is_refused(void)
 {
 	frames(3, 20);
@@ -394,6 +436,8 @@ TEST_MAIN(
 	TEST(an_empty_directory_is_an_empty_journal),
 	TEST(recovery_changes_nothing_and_twice_is_the_same),
 	TEST(a_flipped_bit_is_cut_in_the_last_frame_and_refused_in_all_others),
+	TEST(a_segment_that_somebody_took_away_is_missed),
+	TEST(a_segment_made_ahead_and_not_used_yet_is_not_missed),
 	TEST(a_flipped_bit_in_a_segments_head_is_refused),
 	TEST(a_file_cut_short_is_refused_at_every_length),
 	TEST(a_torn_last_frame_is_cut_at_every_length),
