@@ -333,6 +333,7 @@ static int run_ends(struct walk *w)
 	w->last = w->group = s->first - 1;
 	w->sum = s->sum;
 	w->sum_known = true;
+	w->goes_on = false;
 	w->group_bytes = 0;
 	return NOH_OK;
 }
@@ -379,7 +380,7 @@ int walk_start(struct walk *w, uint64_t after)
 	w->at = 0;
 	w->off = DISK_BLOCK;
 	w->after = w->last = w->group = after;
-	w->sum_known = false;
+	w->sum_known = w->goes_on = false;
 	w->bytes = w->group_bytes = w->cut = 0;
 	for (size_t i = w->segments.count; i-- > 0; ) {
 		const struct segment_info *s = &w->segments.at[i];

@@ -128,17 +128,24 @@ static void a_flipped_bit_is_cut_in_the_last_frame_and_refused_in_all_others(voi
 	disk_end(&d->disk);
 }
 
-/* Frames until the last segment is in use, or full and the one after it still without a frame. */
-static uint64_t frames_up_to_segment(uint64_t number, bool in_use)
+enum { MADE, BEGUN, FULL };
+
+static bool has_come(uint64_t number, int how_far)
+{
+	struct disk_file *f = segment(number);
+
+	return f && (how_far == MADE || f->bytes[how_far == FULL ? f->len - DISK_BLOCK : DISK_BLOCK]);
+}
+
+/* Frames until that segment is made, begun or full. */
+static uint64_t frames_up_to(uint64_t number, int how_far)
 {
 	uint64_t n = 0;
 
 	d = mem_disk_open();
 	EXPECT_EQ(open_journal(&j, &d->disk, 1, NULL), NOH_OK);
-	for (struct disk_file *f = NULL; !f || (in_use && !f->bytes[DISK_BLOCK]); f = segment(number)) {
+	for (; !has_come(number, how_far); step_all(n, n, 20))
 		n++;
-		step_all(n, n, 20);
-	}
 	journal_close(j);
 	mem_disk_cut(d);
 	return n;
@@ -146,7 +153,7 @@ static uint64_t frames_up_to_segment(uint64_t number, bool in_use)
 
 static void a_segment_that_somebody_took_away_is_missed(void)
 {
-	uint64_t n = frames_up_to_segment(3, true);
+	uint64_t n = frames_up_to(3, BEGUN);
 
 	EXPECT_EQ(again(), NOH_OK);
 	EXPECT_EQ(s.count, n);
@@ -162,9 +169,21 @@ static void a_segment_that_somebody_took_away_is_missed(void)
 
 static void a_segment_made_ahead_and_not_used_yet_is_not_missed(void)
 {
-	uint64_t n = frames_up_to_segment(3, false);
+	uint64_t n = frames_up_to(3, MADE);
 
 	EXPECT_EQ(disk_remove(&d->disk, segment_name(3, "seg").text), NOH_OK);
+	EXPECT_EQ(again(), NOH_OK);
+	EXPECT_EQ(s.count, n);
+	disk_end(&d->disk);
+}
+
+static void a_new_run_need_not_have_the_segment_that_an_earlier_one_relied_on(void)
+{
+	uint64_t n = frames_up_to(2, FULL);
+
+	EXPECT_EQ(again(), NOH_OK);
+	EXPECT_EQ(s.count, n);
+	EXPECT_EQ(segment_make_empty(&d->disk, DIR_ID, 4, end.epoch + 1, n + 1), NOH_OK);
 	EXPECT_EQ(again(), NOH_OK);
 	EXPECT_EQ(s.count, n);
 	disk_end(&d->disk);
@@ -438,6 +457,7 @@ TEST_MAIN(
 	TEST(a_flipped_bit_is_cut_in_the_last_frame_and_refused_in_all_others),
 	TEST(a_segment_that_somebody_took_away_is_missed),
 	TEST(a_segment_made_ahead_and_not_used_yet_is_not_missed),
+	TEST(a_new_run_need_not_have_the_segment_that_an_earlier_one_relied_on),
 	TEST(a_flipped_bit_in_a_segments_head_is_refused),
 	TEST(a_file_cut_short_is_refused_at_every_length),
 	TEST(a_torn_last_frame_is_cut_at_every_length),
