@@ -333,7 +333,7 @@ struct sched {
 	atomic_u64          *chunk_due_ds;     /* nothing to sweep in the chunk before             */
 
 	alignas(CACHE_LINE) atomic_u32 stopping;   /* 1: refuse outside; 2: deactivate all; 3: end */
-	atomic_u32           awake;            /* index + 1 of a worker that is probably awake     */
+	atomic_u32           lead;             /* index + 1 of the one that outside work goes to (spread.h) */
 	struct lone_writers  writers;          /* whom to wake for a lone record (writer.h)        */
 	atomic_u32           sleepers;         /* workers that are parked                          */
 	atomic_u32           room_waiters;     /* outside threads that wait for room               */

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #define WINDOW_NS 200000u              /* speeds are measured over at least this long             */
-#define TRIAL_NS 400000u               /* a trial lasts this long                                 */
-#define RECHECK_NS 100000000u          /* a helper asks itself again after this long, then twice  */
+#define TRIAL_NS 400000u               /* a trial lasts this long, ...                            */
+#define TRIAL_WINDOWS 5                /* ... or so many times, as long as it does no harm        */
+#define RECHECK_NS 5000000u            /* a helper asks itself again after this long, then twice  */
 #define RECHECK_MAX_NS 1600000000u
 #define BACKOFF_FIRST_NS 2000000u      /* next offer after a trial that did not help, then twice  */
 #define BACKOFF_MAX_NS 500000000u
@@ -18,9 +19,21 @@ static bool helps(uint64_t together, uint64_t alone)
 	return together * 4 >= alone * 5;
 }
 
+/* A tenth less is not worth asking again what it was. */
+static bool harms(uint64_t together, uint64_t alone)
+{
+	return together * 10 < alone * 9;
+}
+
 static uint64_t messages_of(struct worker *w)
 {
 	return load_relaxed(&w->shown.counts.turns);
+}
+
+static void set_phase(struct worker *w, enum spread_phase phase)
+{
+	w->mine.spread.phase = phase;
+	store_relaxed(&w->shared.spread.helps, phase == SPREAD_TRIAL || phase == SPREAD_JOINED);
 }
 
 void spread_restart(struct worker *w)
@@ -135,7 +148,7 @@ static void watch_pair(struct worker *w, struct worker *o)
 	w->mine.spread.partner_messages = messages_of(o);
 }
 
-bool spread_accept(struct worker *w)
+static bool accept_offer(struct worker *w)
 {
 	struct spread *x = &w->mine.spread;
 	uint64_t offer = load_acquire(&w->shared.spread.offer);
@@ -148,7 +161,8 @@ bool spread_accept(struct worker *w)
 	x->speed_before = offer >> 16;
 	o = &w->fixed.sched->workers[x->partner];
 	watch_pair(w, o);
-	x->phase = SPREAD_TRIAL;
+	x->trial_windows = 1;
+	set_phase(w, SPREAD_TRIAL);
 	return take_half(w, o) > 0;
 }
 
@@ -194,10 +208,17 @@ bool spread_verdict(struct worker *w)
 	if (x->phase == SPREAD_TRIAL) {
 		if (w->mine.now_ns - x->since_ns < TRIAL_NS)
 			return false;
-		bool helped = helps(pair_speed(w, o), x->speed_before);
+		uint64_t together = pair_speed(w, o);
+		bool     helped = helps(together, x->speed_before);
 
+		/* It may have taken what brings nothing new: it tries with something else. */
+		if (!helped && !harms(together, x->speed_before) && x->trial_windows++ < TRIAL_WINDOWS) {
+			watch_pair(w, o);
+			(void)take_half(w, o);
+			return false;
+		}
 		tell_verdict(o, helped);
-		x->phase = helped ? SPREAD_JOINED : SPREAD_ALONE;
+		set_phase(w, helped ? SPREAD_JOINED : SPREAD_ALONE);
 		x->recheck_every_ns = RECHECK_NS;
 		x->recheck_ns = w->mine.now_ns + RECHECK_NS;
 		watch_pair(w, o);
@@ -207,7 +228,7 @@ bool spread_verdict(struct worker *w)
 	}
 	if (x->phase == SPREAD_JOINED && w->mine.now_ns >= x->recheck_ns) {
 		x->speed_before = pair_speed(w, o);      /* together, since the last look */
-		x->phase = SPREAD_RECHECK;
+		set_phase(w, SPREAD_RECHECK);
 		give_back(w, o);
 		watch_pair(w, o);
 		return true;
@@ -221,7 +242,7 @@ uint64_t spread_nap_ns(struct worker *w)
 }
 
 /* After the nap of a recheck: how did the partner do alone? True: go on helping. */
-bool spread_rejoin(struct worker *w)
+static bool rejoin(struct worker *w)
 {
 	struct spread *x = &w->mine.spread;
 	struct worker *o = &w->fixed.sched->workers[x->partner];
@@ -230,7 +251,7 @@ bool spread_rejoin(struct worker *w)
 		return false;
 	bool helped = helps(x->speed_before, pair_speed(w, o));
 
-	x->phase = helped ? SPREAD_JOINED : SPREAD_ALONE;
+	set_phase(w, helped ? SPREAD_JOINED : SPREAD_ALONE);
 	if (!helped) {
 		tell_verdict(o, false);
 		return false;
@@ -242,6 +263,25 @@ bool spread_rejoin(struct worker *w)
 	return take_half(w, o) > 0;
 }
 
+void spread_lead(struct worker *w)
+{
+	struct sched *s = w->fixed.sched;
+	uint32_t lead = load_relaxed(&s->lead);
+
+	if (lead == w->fixed.index + 1)
+		return;
+	if (!lead || load_relaxed(&s->workers[lead - 1].shared.park.asleep) ||
+	    load_relaxed(&s->workers[lead - 1].shared.stuck))
+		store_relaxed(&s->lead, w->fixed.index + 1);
+}
+
+/* Who comes to help does not lead: if it does not help it will sleep again. */
+void spread_woke(struct worker *w)
+{
+	if (!rejoin(w) && !accept_offer(w))
+		spread_lead(w);
+}
+
 /* On its own initiative a worker takes from others only while it is known to help. */
 bool spread_may_steal(struct worker *w)
 {
@@ -251,5 +291,5 @@ bool spread_may_steal(struct worker *w)
 void spread_slept(struct worker *w)
 {
 	if (w->mine.spread.phase != SPREAD_RECHECK)
-		w->mine.spread.phase = SPREAD_ALONE;
+		set_phase(w, SPREAD_ALONE);
 }

@@ -13,6 +13,10 @@
  *
  * Work of a stuck worker is taken over at once, without trial.
  *
+ * What comes from outside, from threads that are no workers, goes to the worker that leads, the first that woke, and to
+ * helpers as their home: not to whoever happens to be awake, for it would never sleep again and nobody would ask whether
+ * it helps.
+ *
  * Owns     the numbers of the trial. Threads: the worker itself, except `shared` (the partner).
  */
 #ifndef NOH_SCHED_SPREAD_H
@@ -36,6 +40,7 @@ struct spread {
 	/* me as a helper */
 	enum spread_phase phase;
 	uint32_t partner;
+	uint32_t trial_windows;
 	uint64_t since_ns, my_messages, partner_messages, speed_before;
 	uint64_t recheck_ns, recheck_every_ns;
 	uint64_t seen_verdicts;
@@ -44,16 +49,17 @@ struct spread {
 struct spread_shared {
 	atomic_u64 offer;           /* partner + 1 in the low 16 bits, its speed above; 0: none */
 	atomic_u64 verdicts;        /* low bit: the last trial of my offers helped; counts trials */
+	atomic_u32 helps;           /* it is on trial or stays: a part of what comes from outside is for it */
 };
 
 void spread_restart(struct worker *w);              /* it slept: forget the window             */
 void spread_measure(struct worker *w);              /* once per pass, while busy               */
 void spread_offer(struct worker *w);                /* once per pass, while busy               */
-bool spread_accept(struct worker *w);               /* woken: is there an offer? takes half    */
+void spread_woke(struct worker *w);                 /* to help, then it takes half, or to work */
+void spread_lead(struct worker *w);                 /* while busy: if nobody leads, it does    */
 bool spread_verdict(struct worker *w);              /* once per pass: true: gave all back      */
 bool spread_may_steal(struct worker *w);
 uint64_t spread_nap_ns(struct worker *w);           /* how long to sleep in a recheck; or max  */
-bool spread_rejoin(struct worker *w);               /* after that nap: true: took half again   */
 void spread_slept(struct worker *w);                /* it is about to sleep for lack of work   */
 uint32_t spread_steal(struct worker *w, struct worker *from);
 

@@ -402,6 +402,7 @@ void sched_loop(struct worker *w)
 		else if (work)
 			has_other_work(w);
 		if (work) {
+			spread_lead(w);
 			spread_measure(w);
 			spread_offer(w);
 			rests = spread_verdict(w);
@@ -417,9 +418,7 @@ void sched_loop(struct worker *w)
 		if (!rests)
 			spread_slept(w);
 		sleep_now(w);
-		store_relaxed(&s->awake, w->fixed.index + 1);
-		if (!spread_rejoin(w))
-			(void)spread_accept(w);
+		spread_woke(w);
 	}
 	sched_set_self(NULL);
 }

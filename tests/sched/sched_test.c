@@ -401,6 +401,41 @@ static void a_worker_that_lost_its_core_for_a_while_is_not_taken_for_slow(void)
 	noh_close(box);
 }
 
+/* A message to each of 64 actors, whose homes are both workers; how many turns that is for this one. */
+static uint64_t share_of(noh_box *box, unsigned worker)
+{
+	uint64_t before = load_relaxed(&box->sched.workers[worker].shown.counts.turns);
+
+	for (int i = 0; i < 64; i++)
+		EXPECT_EQ(noh_send(box, others[i], COUNT, NULL, 0), NOH_OK);
+	while (step(box, 0) + step(box, 1))
+		;
+	return load_relaxed(&box->sched.workers[worker].shown.counts.turns) - before;
+}
+
+static void what_comes_from_outside_goes_to_the_worker_that_leads_and_to_those_that_help(void)
+{
+	noh_box *box = stepped(2, &a_type);
+	struct worker *first = &box->sched.workers[0], *second = &box->sched.workers[1];
+
+	name_actors();
+	(void)share_of(box, 0);                            /* they are made */
+	spread_lead(second);
+	spread_lead(first);                                /* somebody leads already */
+	EXPECT_EQ(share_of(box, 1), 64);
+	store_relaxed(&first->shared.spread.helps, 1);
+	uint64_t share = share_of(box, 0);
+
+	EXPECT(share > 8 && share < 56);                   /* as their homes are */
+	store_relaxed(&first->shared.spread.helps, 0);
+	EXPECT_EQ(share_of(box, 1), 64);
+	park_announce(&second->shared.park);               /* who sleeps does not lead */
+	spread_lead(first);
+	park_cancel(&second->shared.park);
+	EXPECT_EQ(share_of(box, 0), 64);
+	noh_close(box);
+}
+
 /* Turns that sleep: two workers do twice as much, however busy the machine is. */
 static int work_a_while(noh_turn *t, const noh_msg *m)
 {
@@ -485,6 +520,7 @@ TEST_MAIN(
 	TEST(missed_times_are_skipped, "RT-07 RT-09"),
 	TEST(a_stuck_worker_delays_nobody_else_for_long, "US-05"),
 	TEST(a_worker_that_lost_its_core_for_a_while_is_not_taken_for_slow),
+	TEST(what_comes_from_outside_goes_to_the_worker_that_leads_and_to_those_that_help, "US-05"),
 	TEST(work_that_gains_from_two_workers_is_spread, "US-05"),
 	TEST(an_idle_box_sleeps),
 	TEST(one_message_wakes_a_sleeping_box_every_time))

@@ -93,9 +93,7 @@ static void worker_wakes(struct worker *w, struct sleeper *z)
 	park_cancel(&w->shared.park);
 	add_seq_cst(&w->fixed.sched->sleepers, UINT32_MAX);
 	spread_restart(w);
-	store_relaxed(&w->fixed.sched->awake, w->fixed.index + 1);
-	if (!spread_rejoin(w))
-		(void)spread_accept(w);
+	spread_woke(w);
 }
 
 static bool steals(struct worker *w)
