@@ -19,7 +19,7 @@ static bool helps(uint64_t together, uint64_t alone)
 	return together * 4 >= alone * 5;
 }
 
-/* A tenth less is not worth asking again what it was. */
+/* More than a tenth less: nothing else it could take would make up for that. */
 static bool harms(uint64_t together, uint64_t alone)
 {
 	return together * 10 < alone * 9;
