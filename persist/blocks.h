@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BLOCKS_MOST 32
-#define BLOCKS_BYTES ((size_t)256 << 20)  /* more than that is not kept */
+#define BLOCKS_BYTES ((size_t)512 << 20)  /* more than that is not kept; two million records take 300 MB */
 #define BLOCKS_LARGE ((size_t)1 << 20)
 
 struct blocks {

@@ -48,7 +48,8 @@ bool turn_record_is_simple(const struct noh_turn *t)
 	return t->msg_count == 1 && !(t->msgs[0].flags & (MSG_WRAPPED | NOH_MSG_TIMER)) && t->op_count == 0 &&
 	       !(t->so_far.flags & ~(uint32_t)TURN_ADDRESS) &&
 	       (t->fx->count == 0 ||
-		(t->fx->count == 1 && answer->cell == 0 && (answer->msg.reply & TOKEN_OF_NET)));
+		(t->fx->count == 1 && answer->cell == 0 &&
+		 ((answer->msg.reply & TOKEN_OF_NET) || !pending_is_ask(t->sched, answer->msg.reply))));
 }
 
 size_t turn_record_state_size(const struct noh_turn *t, const struct cell *c)
