@@ -123,11 +123,6 @@ bool node_set_body(struct sysmsg *n, const void *body, size_t len)
 
 /* ── a runnable actor finds a worker ── */
 
-static bool is_up(struct worker *w)
-{
-	return !load_relaxed(&w->shared.park.asleep) && !load_relaxed(&w->shared.stuck);
-}
-
 /* The one that leads, so that a lone message wakes nobody for nothing; or the address's home, if that helps. If nobody
  * leads: the one that is quickest with a lone record, or the home. Never one that is stuck in a long turn. */
 static struct worker *pick_worker(struct sched *s, struct cell *c)
@@ -135,11 +130,11 @@ static struct worker *pick_worker(struct sched *s, struct cell *c)
 	uint32_t home = ring_hash_owner(&s->homes, c->body->hash), lead = load_relaxed(&s->lead), best;
 	struct worker *w = &s->workers[home];
 
-	if (is_up(w) && (lead == home + 1 || load_relaxed(&w->shared.spread.helps)))
+	if (worker_is_up(w) && (lead == home + 1 || load_relaxed(&w->shared.spread.helps)))
 		return w;
-	if (lead && is_up(&s->workers[lead - 1]))
+	if (lead && worker_is_up(&s->workers[lead - 1]))
 		return &s->workers[lead - 1];
-	best = is_up(w) ? 0 : writer_ask(&s->writers, s->worker_count);
+	best = worker_is_up(w) ? 0 : writer_ask(&s->writers, s->worker_count);
 	if (best)
 		w = &s->workers[best - 1];
 	for (uint32_t i = 0; load_relaxed(&w->shared.stuck) && i < s->worker_count; i++)

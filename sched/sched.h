@@ -478,6 +478,11 @@ static inline uint32_t cell_number(struct sched *s, const struct cell *c)
 {
 	return (uint32_t)(c - (const struct cell *)(void *)s->cells.fixed.base);
 }
+/* Neither asleep nor held by a long turn: what it is given runs soon. */
+static inline bool worker_is_up(struct worker *w)
+{
+	return !load_relaxed(&w->shared.park.asleep) && !load_relaxed(&w->shared.stuck);
+}
 /* When it was activated, if that is kept: now. */
 static inline void sched_note_since(struct worker *w, struct cell *c)
 {

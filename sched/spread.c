@@ -268,10 +268,7 @@ void spread_lead(struct worker *w)
 	struct sched *s = w->fixed.sched;
 	uint32_t lead = load_relaxed(&s->lead);
 
-	if (lead == w->fixed.index + 1)
-		return;
-	if (!lead || load_relaxed(&s->workers[lead - 1].shared.park.asleep) ||
-	    load_relaxed(&s->workers[lead - 1].shared.stuck))
+	if (lead != w->fixed.index + 1 && (!lead || !worker_is_up(&s->workers[lead - 1])))
 		store_relaxed(&s->lead, w->fixed.index + 1);
 }
 
