@@ -213,7 +213,7 @@ int care_named(int rc, const char *dir)
 	return strstr(why, dir) ? rc : error_set(rc, "%s: %s", dir, why);
 }
 
-static int walk_once(struct care *c, struct care_walk *w, struct journal_end *end)
+static int walk_once(struct care *c, struct care_walk *w, bool running, struct journal_end *end)
 {
 	uint64_t oldest, damaged;
 	int rc = NOH_OK;
@@ -232,7 +232,7 @@ static int walk_once(struct care *c, struct care_walk *w, struct journal_end *en
 	if (rc == NOH_OK)
 		rc = journal_must_be_there(c->disk, c->dir.path);
 	if (rc == NOH_OK)
-		rc = journal_look_beside(c->disk, c->dir.id, w->after, w->each, w->arg, end);
+		rc = (running ? journal_look_beside : journal_recover)(c->disk, c->dir.id, w->after, w->each, w->arg, end);
 	return care_named(rc, c->dir.path);
 }
 
@@ -246,7 +246,7 @@ int care_walk(struct care *c, struct care_walk *w, struct journal_end *end)
 		bool running = care_is_running(c->dir.path);
 
 		w->all = w->all && i < LESS;
-		rc = walk_once(c, w, end);
+		rc = walk_once(c, w, running, end);
 		if (rc == NOH_OK || rc == NOH_ENOMEM || !running)
 			return rc;
 		same = strcmp(before, noh_why()) == 0 ? same + 1 : 1;

@@ -120,23 +120,58 @@ static bool has_bytes_at(const char *dir, const char *name, off_t at)
 	return has;
 }
 
-/* The first segment is full and says that another is there; the backup has to have that one, too, though nothing is in it. */
-static void a_backup_may_end_with_a_segment(void)
+/* A box whose first segment is full and says that another is there; nothing is in that one. *n: what care:a counts. */
+static noh_box *fill_a_segment(const char *dir, int64_t *n)
+{
+	noh_box *box = care_box(dir);
+	char full[512];
+	struct stat st;
+
+	snprintf(full, sizeof full, "%s/journal/00000001.seg", dir);
+	EXPECT(stat(full, &st) == 0);
+	for (*n = 0; *n < 100000 && !has_bytes_at(dir, "journal/00000001.seg", st.st_size - 4096); )
+		EXPECT_EQ(call_i64(box, "care:a", CARE_ADD, 1), ++*n);
+	EXPECT(!has_bytes_at(dir, "journal/00000002.seg", 4096));
+	return box;
+}
+
+static void a_segment_that_is_gone_is_named_by_all_who_look(void)
 {
 	struct place p;
-	char backup[300], full[512];
-	struct stat st;
-	int64_t n = 0;
+	struct findings f;
+	noh_verified v;
+	char backup[300];
+	int64_t n;
 
 	place_make(&p);
 	place_in(backup, sizeof backup, &p, "backup");
-	noh_box *box = care_box(p.path);
+	noh_close(fill_a_segment(p.path, &n));
+	expect_clean(p.path);
+	EXPECT_EQ(shell("rm %s/journal/00000002.seg", p.path), 0);
+	EXPECT_EQ(verify_dir(p.path, &f, &v), NOH_ECORRUPT);
+	EXPECT(strstr(f.all, "journal/00000002.seg is missing"));
+	EXPECT_EQ(noh_backup_dir(p.path, backup, NULL), NOH_ECORRUPT);
+	EXPECT(strstr(noh_why(), "journal/00000002.seg is missing"));
 
-	snprintf(full, sizeof full, "%s/journal/00000001.seg", p.path);
-	EXPECT(stat(full, &st) == 0);
-	while (n < 100000 && !has_bytes_at(p.path, "journal/00000001.seg", st.st_size - 4096))
-		EXPECT_EQ(call_i64(box, "care:a", CARE_ADD, 1), ++n);
-	EXPECT(!has_bytes_at(p.path, "journal/00000002.seg", 4096));
+	noh_options o = { .workers = 2, .dir = p.path, .unpinned = true, .max_actors = 100000 };
+	noh_box *box = NULL;
+
+	EXPECT_EQ(noh_open(&box, &o), NOH_ECORRUPT);
+	EXPECT(strstr(noh_why(), "journal/00000002.seg is missing"));
+	remove_dir(p.base);
+}
+
+/* The backup has to have the empty one, too. */
+static void a_backup_may_end_with_a_segment(void)
+{
+	struct place p;
+	char backup[300];
+	int64_t n;
+
+	place_make(&p);
+	place_in(backup, sizeof backup, &p, "backup");
+	noh_box *box = fill_a_segment(p.path, &n);
+
 	EXPECT_EQ(noh_backup(box, backup), NOH_OK);
 	noh_close(box);
 	expect_clean(backup);
@@ -345,6 +380,7 @@ TEST_MAIN(
 	TEST(a_backup_beside_another_process_has_every_answer, "P5 P6"),
 	TEST(a_running_box_backs_itself_up, "P5"),
 	TEST(a_backup_may_end_with_a_segment, "P5"),
+	TEST(a_segment_that_is_gone_is_named_by_all_who_look, "P5 P11"),
 	TEST(a_box_without_a_directory_has_nothing_to_back_up),
 	TEST(restore_overwrites_nothing, "P11"),
 	TEST(a_damaged_backup_is_not_restored, "P11"),
