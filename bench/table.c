@@ -72,7 +72,7 @@ const struct bench bench_all[] = {
 	  .about = "all metrics as text, n times, beside 1 M counters at full load; CPU time of each" },
 
 	{ .name = "durable-counters", .unit = "calls", .run = bench_durable_counters, .payload = 8,
-	  .group = BENCH_DISK, .n = 3 * M, .smoke_n = 2000, .actors = 1 * M, .smoke_actors = 1000,
+	  .group = BENCH_DISK, .n = 10 * M, .smoke_n = 2000, .actors = 1 * M, .smoke_actors = 1000,
 	  .about = "n increments of 1 M counters, on disk when answered, 65536 under way" },
 	{ .name = "durable-latency", .unit = "calls", .run = bench_durable_latency, .payload = 8,
 	  .group = BENCH_DISK, .n = 5000, .smoke_n = 50, .actors = 1000, .latency = true,
