@@ -307,13 +307,27 @@ int box_journal_round(noh_box *box, bool wait)
 	return rc;
 }
 
-/* Where all workers slept until this group was on disk there is nothing to wait for: whoever can ask has asked. */
+#define TURN_NS 1000u                    /* the quickest take as long */
+#define PAUSE_MOST_NS 2000000u
+
+/* Where all workers slept until this group was on disk there is nothing to wait for: whoever can ask has asked. Where all have
+ * work ahead, nobody waits for the disk but what stands behind it in the queue anyway: so long the next group may gather, and
+ * the cores do that work instead of small groups. Who runs out of work sooner writes himself (sched/durable.c). */
+static uint64_t pause_ns(noh_box *box)
+{
+	uint64_t pause = journal_pause_ns(box->disk.journal), ahead = sched_work_ahead(&box->sched) * TURN_NS;
+
+	if (box->disk.at_rest)
+		return 0;
+	ahead = ahead < PAUSE_MOST_NS ? ahead : PAUSE_MOST_NS;
+	return pause > ahead ? pause : ahead;
+}
+
 static void give_and_pause(noh_box *box)
 {
-	struct journal *j = box->disk.journal;
-	struct timespec pause = { .tv_nsec = box->disk.at_rest ? 0 : (long)journal_pause_ns(j) };
+	struct timespec pause = { .tv_nsec = (long)pause_ns(box) };
 
-	journal_give(j);
+	journal_give(box->disk.journal);
 	if (pause.tv_nsec)
 		(void)nanosleep(&pause, NULL);       /* a signal ends it: no harm */
 }

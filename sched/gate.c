@@ -213,6 +213,19 @@ void sched_durable(struct sched *s, uint64_t epoch)
 			park_wake(&s->workers[i].shared.park);
 }
 
+uint64_t sched_work_ahead(struct sched *s)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < s->worker_count; i++) {
+		struct worker *w = &s->workers[i];
+		uint64_t n = load_relaxed(&w->shared.park.asleep) ? UINT64_MAX : runq_length(&w->runq);
+
+		least = n < least ? n : least;
+	}
+	return least == UINT64_MAX ? 0 : least;
+}
+
 void sched_disk_failed(struct sched *s)
 {
 	store_seq_cst(&s->disk_failed, 1);

@@ -401,9 +401,10 @@ void sched_logf(struct sched *s, int level, const char *actor, const char *forma
 void sched_log_always(struct sched *s, const char *actor, const char *text);   /* NOH_INFO, whatever the levels are */
 void turn_logf(noh_turn *t, int level, const char *format, ...) NOH_PRINTF(3, 4);
 
-/* durable.c */
+/* gate.c */
 void sched_durable(struct sched *s, uint64_t epoch);   /* the journal says so */
 void sched_disk_failed(struct sched *s);
+uint64_t sched_work_ahead(struct sched *s);    /* of the workers that do not sleep, the one with the fewest: how many actors wait */
 
 /* worker.c */
 uint32_t sched_pass(struct worker *w);         /* one round; returns how much was done */

@@ -457,6 +457,29 @@ static bool both_have_turns(void *box)
 	return one.turns > 20 && two.turns > 20 && one.steals + two.steals > 0;
 }
 
+static void the_journal_may_rest_as_long_as_everybody_who_is_awake_has_work(void)
+{
+	noh_box *box = stepped(2, &a_type);
+	struct worker *first = &box->sched.workers[0], *second = &box->sched.workers[1];
+
+	EXPECT_EQ(sched_work_ahead(&box->sched), 0);
+	for (uint32_t i = 1; i <= 5; i++)
+		EXPECT(runq_push(&first->runq, i));
+	EXPECT_EQ(sched_work_ahead(&box->sched), 0);       /* the second has none */
+	EXPECT(runq_push(&second->runq, 6));
+	EXPECT(runq_push(&second->runq, 7));
+	EXPECT_EQ(sched_work_ahead(&box->sched), 2);
+	park_announce(&second->shared.park);
+	EXPECT_EQ(sched_work_ahead(&box->sched), 5);
+	park_announce(&first->shared.park);
+	EXPECT_EQ(sched_work_ahead(&box->sched), 0);
+	park_cancel(&first->shared.park);
+	park_cancel(&second->shared.park);
+	while (runq_take(&first->runq) || runq_take(&second->runq))
+		;
+	noh_close(box);
+}
+
 static void work_that_gains_from_two_workers_is_spread(void)
 {
 	noh_type type = a_type;
@@ -521,6 +544,7 @@ TEST_MAIN(
 	TEST(a_stuck_worker_delays_nobody_else_for_long, "US-05"),
 	TEST(a_worker_that_lost_its_core_for_a_while_is_not_taken_for_slow),
 	TEST(what_comes_from_outside_goes_to_the_worker_that_leads_and_to_those_that_help, "US-05"),
+	TEST(the_journal_may_rest_as_long_as_everybody_who_is_awake_has_work),
 	TEST(work_that_gains_from_two_workers_is_spread, "US-05"),
 	TEST(an_idle_box_sleeps),
 	TEST(one_message_wakes_a_sleeping_box_every_time))
