@@ -325,30 +325,39 @@ static void has_other_work(struct worker *w)
 #define JOURNAL_SLOW_NS 10000000u
 #define JOURNAL_PAUSE_NS 50000000u
 
-/* Nothing else to do, and a record of mine is not on disk: be the journaller, if nobody is, and write it.
- * Two wake-ups less for a lone caller. Whatever comes for this worker meanwhile waits no longer than a write
- * takes; after one that took its time the journaller's own thread does it for a while. */
-static void journal_here(struct worker *w)
+/* Be the journaller, if nobody is, and write what all have pushed. How long it took; 0: somebody else does. Whatever comes
+ * for this worker meanwhile waits no longer than a write takes; after one that took its time the journaller's own thread does
+ * it for a while. */
+static uint64_t write_here(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
 	struct sched_journal *j = &s->journal;
-	uint64_t began = clock_now_ns(&s->clock), ended;
+	uint64_t began = clock_now_ns(&s->clock), took;
 
 	if (began < w->mine.journal_from_ns || !j->take(j->arg)) {
 		j->wake(j->arg);
-		return;
+		return 0;
 	}
 	store_relaxed(&w->shown.serving, SERVING_DISK);
 	bool busy = j->step(j->arg);
 	store_relaxed(&w->shown.serving, 0);
-	ended = clock_now_ns(&s->clock);
-	wrote_alone(w, ended - began);
+	took = clock_now_ns(&s->clock) - began;
 	(void)let_out(w);
-	if (ended - began > JOURNAL_SLOW_NS)
-		w->mine.journal_from_ns = ended + JOURNAL_PAUSE_NS;
+	if (took > JOURNAL_SLOW_NS)
+		w->mine.journal_from_ns = began + took + JOURNAL_PAUSE_NS;
 	j->give(j->arg);
 	if (busy)
 		j->wake(j->arg);
+	return took + !took;
+}
+
+/* Nothing else to do, and a record of mine is not on disk: two wake-ups less for a lone caller. */
+static void journal_here(struct worker *w)
+{
+	uint64_t took = write_here(w);
+
+	if (took)
+		wrote_alone(w, took);
 }
 
 static void see_to_records(struct worker *w)
@@ -367,7 +376,8 @@ static void see_to_records(struct worker *w)
 	}
 }
 
-/* The disk is slower than the actors: nobody runs until the journal has room again. True: waited. */
+/* The disk is slower than the actors: nobody runs until the journal has room again. If the journaller only rests, it need not.
+ * True: waited. */
 static bool wait_for_journal(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
@@ -376,6 +386,8 @@ static bool wait_for_journal(struct worker *w)
 	if (load_relaxed(&s->stopping) == 3 ||
 	    (durable_room(w) && !(s->journal.no_space(s->journal.arg) && runq_length(&w->runq))))
 		return false;
+	if (s->journal.take && !durable_room(w) && write_here(w) && durable_room(w))
+		return true;
 	add_seq_cst(&s->durable_waiters, 1);
 	futex_wait(&s->durable_event, event, 1000000u);
 	add_seq_cst(&s->durable_waiters, UINT32_MAX);
