@@ -69,6 +69,13 @@ static int pace_works(noh_turn *t, const noh_msg *m)
 	return NOH_OK;
 }
 
+/* Who comes again has a full bucket. */
+static int pace_goes(noh_turn *t)
+{
+	sim->limited[LIM_PACE].bucket[noh_id(t)[0] - '0'] = (struct sim_bucket){ 0, 0 };
+	return NOH_OK;
+}
+
 static int brim_works(noh_turn *t, const noh_msg *m)
 {
 	in_order(&sim->limited[LIM_BRIM], t, m);
@@ -94,6 +101,7 @@ int limited_register(noh_box *box)
 {
 	const noh_type types[LIMITED] = {
 		[LIM_PACE] = { .name = "pace", .is_volatile = true, .full_mode = NOH_BLOCK, .on_message = pace_works,
+			       .on_deactivate = pace_goes,
 			       .limits = { .actor_per_second = RATE, .actor_burst = BURST } },
 		[LIM_BRIM] = { .name = "brim", .is_volatile = true, .full_mode = NOH_DROP_NEWEST, .mailbox_capacity = 2,
 			       .on_message = brim_works,
