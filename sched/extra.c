@@ -88,7 +88,7 @@ int serve_broken_code(struct worker *w, struct cell *c)
 	int code = supervise_code(w, c);
 
 	if (code != NOH_EFAILED || (c->flags & CELL_LOADED) || w->mine.unloaded.cell != c ||
-	    (w->mine.unloaded.code != NOH_ECORRUPT && w->mine.unloaded.code != NOH_EVERSION))
+	    (w->mine.unloaded.code != NOH_ECORRUPT && w->mine.unloaded.code != NOH_EVERSION && w->mine.unloaded.code != NOH_ENOSPC))
 		return code;
 	return w->mine.unloaded.code;
 }

@@ -151,13 +151,13 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	return NOH_OK;
 }
 
-/* More than a state, which the next turn records, or the image: children, entries, schedules, messages. A full disk is
- * no reason not to be activated. */
+/* More than a state, which the next turn records, or the image: children, entries, schedules, messages. On a full disk it
+ * must not come to that: what others record of it later would have no cause (P6). */
 static bool leaves_more(struct worker *w)
 {
 	const struct noh_turn *t = &w->mine.turn;
 
-	return (t->fx->count || (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE))) && !w->mine.read_only;
+	return t->fx->count || (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE));
 }
 
 int life_run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
@@ -211,11 +211,11 @@ bool life_activate(struct worker *w, struct cell *c)
 {
 	struct sched *s = w->fixed.sched;
 	struct type *t = cell_type(s, c);
-	bool existed;
+	bool existed, fresh = !(c->flags & CELL_LOADED);
 	int rc = NOH_OK;
 
 	cell_set_life(c, NOH_ACTIVATING);
-	if (!(c->flags & CELL_LOADED)) {
+	if (fresh) {
 		rc = load_image(w, c, t);
 		if (rc == NOH_OK && load_relaxed(&s->vitals_used) && !vitals_if(c) && !vitals_load(s, c, NULL))
 			rc = NOH_ENOMEM;
@@ -232,6 +232,8 @@ bool life_activate(struct worker *w, struct cell *c)
 	if (rc == NOH_OK)
 		rc = life_run_hook(w, c, t->pub.on_activate);
 	if (rc < 0) {
+		if (rc == NOH_ENOSPC && fresh)
+			c->flags &= (uint8_t)~CELL_LOADED;       /* as it was: next time from storage, with what waits there */
 		activation_failed(w, c, t, rc);
 		return false;
 	}

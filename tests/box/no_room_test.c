@@ -1,4 +1,5 @@
-/* tests/box/no_room_test.c - a worker whose ring is full, and a journaller that does not come: here there is none at all. */
+/* tests/box/no_room_test.c - no room in a worker's ring, where the journaller does not come (here there is none at all); no room
+ * on the disk, for an actor that writes as soon as it is activated. */
 #include "tests/box/durable_kit.h"
 
 #include "box/box.h"
@@ -69,4 +70,88 @@ static void who_finds_no_room_in_the_journal_writes_himself(void)
 	remove_dir(dir);
 }
 
-TEST_MAIN(TEST(who_finds_no_room_in_the_journal_writes_himself, "P5"))
+/* ── a full disk ── */
+
+enum { LOOK, ADD };
+
+static int scribe_comes(noh_turn *t)
+{
+	return noh_kv_put(t, "came", 4, "here", 4);
+}
+
+static int scribe_works(noh_turn *t, const noh_msg *m)
+{
+	if (m->kind == ADD)
+		++*(int64_t *)noh_state(t);
+	return noh_reply(t, noh_look(t), 8);
+}
+
+static const noh_type scribe = { .name = "scribe", .state_size = 8, .on_activate = scribe_comes, .on_message = scribe_works };
+static const noh_type plain = { .name = "plain", .state_size = 8, .on_message = scribe_works };
+static bool full;
+
+static bool is_full(void *arg)
+{
+	(void)arg;
+	return full;
+}
+
+static struct { int times, status; int64_t n; } told;
+
+static void tell(void *user, int status, const void *answer, size_t len)
+{
+	(void)user;
+	told.times++;
+	told.status = status;
+	told.n = len == 8 ? *(const int64_t *)answer : -1;
+}
+
+static void ask(noh_box *box, const char *address, uint32_t kind)
+{
+	int before = told.times;
+
+	EXPECT_EQ(noh_call_then(box, address, kind, NULL, 0, 100000, tell, NULL), NOH_OK);
+	for (int i = 0; i < 10 && told.times == before; i++) {
+		while (sched_pass(&box->sched.workers[0]))
+			;
+		(void)box_journal_round(box, true);
+	}
+	EXPECT_EQ(told.times, before + 1);
+}
+
+static void an_activation_that_writes_is_a_write_on_a_full_disk(void)
+{
+	char dir[300];
+	noh_options o = { .workers = 1, .dir = light_dir(dir, sizeof dir), .unpinned = true, .max_actors = 1000 };
+	noh_box *box = NULL;
+
+	EXPECT_EQ(noh_open(&box, &o), NOH_OK);
+	EXPECT_EQ(noh_register(box, &scribe), NOH_OK);
+	EXPECT_EQ(noh_register(box, &plain), NOH_OK);
+	EXPECT_EQ(box_start_stepped(box), NOH_OK);
+	box->sched.journal.take = NULL;
+	box->sched.journal.no_space = is_full;
+	sched_set_self(&box->sched.workers[0]);
+	ask(box, "plain:a", ADD);
+	EXPECT_EQ(told.status, NOH_OK);
+	full = true;
+	ask(box, "plain:a", LOOK);
+	EXPECT_EQ(told.status, NOH_OK);
+	EXPECT_EQ(told.n, 1);
+	ask(box, "plain:b", LOOK);                       /* nothing to write: it comes */
+	EXPECT_EQ(told.status, NOH_OK);
+	for (int i = 0; i < 2; i++) {
+		ask(box, "scribe:a", LOOK);
+		EXPECT_EQ(told.status, NOH_ENOSPC);
+	}
+	full = false;
+	ask(box, "scribe:a", ADD);
+	EXPECT_EQ(told.status, NOH_OK);
+	EXPECT_EQ(told.n, 1);
+	sched_set_self(NULL);
+	noh_close(box);
+	remove_dir(dir);
+}
+
+TEST_MAIN(TEST(an_activation_that_writes_is_a_write_on_a_full_disk, "P6 P11"),
+	  TEST(who_finds_no_room_in_the_journal_writes_himself, "P5"))
