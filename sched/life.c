@@ -151,13 +151,14 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	return NOH_OK;
 }
 
-/* More than a state, which the next turn records, or the image: children, entries, schedules, messages. On a full disk it
- * must not come to that: what others record of it later would have no cause (P6). */
-static bool leaves_more(struct worker *w)
+/* More than a state, which the next turn records, or the image: children, entries, schedules, messages. On a full disk nobody
+ * may come who leaves such: what others record of it later would have no cause (P6). Who goes is in the image with all of it. */
+static bool leaves_more(struct worker *w, struct cell *c)
 {
 	const struct noh_turn *t = &w->mine.turn;
 
-	return t->fx->count || (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE));
+	return (t->fx->count || (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE))) &&
+	       !(w->mine.read_only && cell_life(c) == NOH_DEACTIVATING);
 }
 
 int life_run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
@@ -174,7 +175,7 @@ int life_run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
 	poison_done(w);
 	if (rc >= 0 && (w->mine.turn.so_far.flags & TURN_BIRTHS))
 		rc = newborn_enter(w);
-	if (rc >= 0 && cell_type(w->fixed.sched, c)->durable && leaves_more(w))
+	if (rc >= 0 && cell_type(w->fixed.sched, c)->durable && leaves_more(w, c))
 		rc = durable_prepare(w, c);
 	if (rc >= 0) {
 		(void)turn_commit(w, c, false, false);
