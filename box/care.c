@@ -247,7 +247,7 @@ int care_walk(struct care *c, struct care_walk *w, struct journal_end *end)
 
 		w->all = w->all && i < LESS;
 		rc = walk_once(c, w, running, end);
-		if (rc == NOH_OK || rc == NOH_ENOMEM || !running)
+		if (rc == NOH_OK || rc == NOH_ENOMEM || (!running && !care_is_running(c->dir.path)))   /* nor began to meanwhile */
 			return rc;
 		same = strcmp(before, noh_why()) == 0 ? same + 1 : 1;
 		if (same == SURE)

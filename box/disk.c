@@ -312,7 +312,7 @@ int box_journal_round(noh_box *box, bool wait)
 
 /* Where all workers slept until this group was on disk there is nothing to wait for: whoever can ask has asked. Where all have
  * work ahead, nobody waits for the disk but what stands behind it in the queue anyway: so long the next group may gather, and
- * the cores do that work instead of small groups. Who runs out of work sooner writes himself (sched/durable.c). */
+ * the cores do that work instead of small groups. Who runs out of work sooner writes himself (sched/worker.c). */
 static uint64_t pause_ns(noh_box *box)
 {
 	uint64_t pause = journal_pause_ns(box->disk.journal), ahead = sched_work_ahead(&box->sched) * TURN_NS;
