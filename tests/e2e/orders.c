@@ -3,8 +3,9 @@
  * Each connection takes the next order, reserves one unit and commits it, each with an idempotency key of the
  * order. Whatever happens to the connection or the server, it connects again and repeats the very same request
  * until it is answered. There are more orders than units. At the end: exactly UNITS orders were sold, each with a
- * hold of its own, and the article's numbers say the same. Says "at N" after each quarter, so that somebody can
- * kill the server then, and "fine" or what is wrong at the end.
+ * hold of its own, and the article's numbers say the same. Says "at N" after each quarter, so that somebody kills
+ * the server then: the sale waits for that half a quarter later, so that no kill comes when all is sold. At the end
+ * "fine" or what is wrong.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,6 +25,7 @@
 static int port;
 static long units, orders;
 static atomic_long next_order, sold, refused, reconnects, doubled, odd;
+static atomic_long kill_wanted;      /* sold when it was last asked for; 0: nobody has been asked, or it has come */
 static atomic_char *seen;            /* by number of hold */
 static time_t deadline;
 
@@ -73,6 +75,7 @@ static bool ask(int *fd, const char *request, char *reply, size_t size)
 		    hear(*fd, reply, size) && strncmp(reply, "-STOPPING", 9) != 0 && strncmp(reply, "-TIMEOUT", 8) != 0)
 			return true;
 		atomic_fetch_add(&reconnects, 1);
+		atomic_store(&kill_wanted, 0);
 		if (*fd >= 0)
 			(void)close(*fd);
 		*fd = -1;
@@ -85,9 +88,21 @@ static void one_more_sold(void)
 	long n = atomic_fetch_add(&sold, 1) + 1;
 
 	if (n % (units / 4) == 0 && n < units) {
+		atomic_store(&kill_wanted, n);
 		printf("at %ld\n", n);
 		fflush(stdout);
 	}
+}
+
+/* Asks on, so as to notice it. */
+static void wait_for_kill(int *fd)
+{
+	char reply[100];
+	long wanted;
+
+	while ((wanted = atomic_load(&kill_wanted)) != 0 && sold >= wanted + units / 8 &&
+	       ask(fd, "PING\r\n", reply, sizeof reply))
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
 static void *buy(void *arg)
@@ -97,7 +112,7 @@ static void *buy(void *arg)
 	long k, hold;
 
 	(void)arg;
-	while ((k = atomic_fetch_add(&next_order, 1)) < orders) {
+	while (wait_for_kill(&fd), (k = atomic_fetch_add(&next_order, 1)) < orders) {
 		snprintf(request, sizeof request, "INV.RESERVE sale 1 IDEM reserve-%ld\r\n", k);
 		if (!ask(&fd, request, reply, sizeof reply))
 			break;
@@ -126,24 +141,29 @@ static void *buy(void *arg)
 	return NULL;
 }
 
+/* All the server says to INV.GET, until it ends the connection; false: that ended before the answer did. */
+static bool ask_stock(char *reply, size_t size)
+{
+	int fd = dial();
+	size_t got = 0;
+	ssize_t n = 0;
+
+	if (fd >= 0 && send(fd, "INV.GET sale\r\nQUIT\r\n", 20, MSG_NOSIGNAL) == 20)
+		while (got + 1 < size && (n = recv(fd, reply + got, size - 1 - got, 0)) > 0)
+			got += (size_t)n;
+	reply[got] = 0;
+	if (fd >= 0)
+		(void)close(fd);
+	return got >= 5 && strcmp(reply + got - 5, "+OK\r\n") == 0;
+}
+
+/* The last kill may come when all is sold: so this is asked until it is answered, like everything else. */
 static bool stock_is(const char *want)
 {
 	char reply[400] = "";
-	int fd = dial(), items = 0;
-	size_t got = 0;
 
-	if (fd < 0 || send(fd, "INV.GET sale\r\nQUIT\r\n", 20, MSG_NOSIGNAL) != 20)
-		return false;
-	while (got + 1 < sizeof reply) {
-		ssize_t n = recv(fd, reply + got, sizeof reply - 1 - got, 0);
-
-		if (n <= 0)
-			break;
-		got += (size_t)n;
-	}
-	reply[got] = 0;
-	(void)close(fd);
-	(void)items;
+	while (!ask_stock(reply, sizeof reply) && time(NULL) < deadline)
+		atomic_fetch_add(&reconnects, 1);
 	for (char *c = reply; *c; c++)           /* names and numbers, one after the other */
 		if (*c == '\r' || *c == '\n')
 			*c = ' ';
