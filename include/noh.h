@@ -392,7 +392,8 @@ typedef struct noh_supervision {
  * on_batch       if given, called instead with up to 64 waiting messages: one turn, one state
  *                change, an answer to each (noh_reply_to). A batch that fails is undone and run
  *                again one message at a time. Timers and answers come one at a time as well.
- * on_deactivate  before the state is stored for the last time; its changes are stored
+ * on_deactivate  before the state is stored for the last time; its changes are stored (on a full disk
+ *                it may change, but not send or spawn: then it fails, and that is logged)
  * One of on_message and on_batch is needed, the rest is optional. */
 typedef struct noh_type {
 	const char     *name;              /* 1 to 63 bytes, no colon, no slash                  */

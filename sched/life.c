@@ -151,14 +151,14 @@ static int load_image(struct worker *w, struct cell *c, struct type *t)
 	return NOH_OK;
 }
 
-/* More than a state, which the next turn records, or the image: children, entries, schedules, messages. On a full disk nobody
- * may come who leaves such: what others record of it later would have no cause (P6). Who goes is in the image with all of it. */
+/* More than a state, which the next turn records, or the image: children, messages, entries, schedules. On a full disk there is
+ * no turn that leaves such: what others record of it later would have no cause (P6). What one who goes keeps is in the image. */
 static bool leaves_more(struct worker *w, struct cell *c)
 {
 	const struct noh_turn *t = &w->mine.turn;
+	bool kept = w->mine.read_only && cell_life(c) == NOH_DEACTIVATING;
 
-	return (t->fx->count || (t->so_far.flags & (TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE))) &&
-	       !(w->mine.read_only && cell_life(c) == NOH_DEACTIVATING);
+	return t->fx->count || (t->so_far.flags & (kept ? TURN_ERASE : TURN_KV | TURN_TIMERS | TURN_VITALS | TURN_ERASE));
 }
 
 int life_run_hook(struct worker *w, struct cell *c, int (*hook)(noh_turn *))
