@@ -291,6 +291,7 @@ neighbour_stage() {
 	stage "bad neighbours"
 	suite "tests/e2e/neighbours.sh" tests/e2e/neighbours.sh "$out/noh"
 	close_stage
+	grep '^SKIP' "$log" | sed 's/^/    /'
 }
 
 sim_stage() {   # quick or full

@@ -1,7 +1,8 @@
 #!/bin/bash
 # tests/e2e/neighbours.sh [path/to/noh] [pairs] - what bad neighbours cost: clients that never read, that send a byte a
 # second, that announce 4 GiB. The p99 of others' INCR at a fixed rate, with and without them, in turns: the median of
-# the ratios is at most 1.25 (P11). Wants an idle machine. The last line: "N passed, N failed".
+# the ratios is at most 1.25 (P11). Wants an idle machine: each pair is followed by a second measurement without them, and where
+# those two differ by more than 1.25 themselves (in the median) a ratio that is not larger by as much is no verdict, neither way. The last line: "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 noh=${1:-out/plain/noh}
@@ -53,23 +54,35 @@ p99() {
 	"$noh" bench load --port "$port" --mix incr --rate 5k --connections 20 --keys 10k --seconds 3 --warmup 0.5 --json 2>"$tmp/err" |
 		sed -n 's/.*"latency_us":{[^}]*"p99":\([0-9.]*\).*/\1/p'
 }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { print a / b }'; }
+median() { sort -n "$1" | sed -n "$(((pairs + 1) / 2))p"; }
+at_most() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a <= b) }'; }
 for io in uring epoll; do
 	if ! start_server --io $io --durability none; then          # the disk has its own opinion of p99
 		[ $io = uring ] && grep -q 'io_uring' "$tmp/log" && { failed=0; skip "io_uring is not to be had here"; continue; }
 		finish
 	fi
-	: > "$tmp/ratios"
+	: > "$tmp/ratios" > "$tmp/spread"
 	for n in $(seq "$pairs"); do
 		alone=$(p99)
 		bad_begin
 		beside=$(p99)
 		bad_end
-		awk -v a="$alone" -v b="$beside" 'BEGIN { if (a > 0 && b > 0) print b / a; else print 99 }' >> "$tmp/ratios"
-		printf '  %s, pair %d: p99 %s us alone, %s us beside bad neighbours\n' $io "$n" "$alone" "$beside"
+		again=$(p99)
+		[ "$alone" ] && [ "$beside" ] && [ "$again" ] || { fail "p99 on $io: it could not be measured" "$(cat "$tmp/err")"; finish; }
+		ratio "$beside" "$alone" >> "$tmp/ratios"
+		ratio "$alone" "$again" | awk '{ print ($1 < 1 ? 1 / $1 : $1) }' >> "$tmp/spread"
+		printf '  %s, pair %d: p99 %s us alone, %s us beside bad neighbours, %s us alone again\n' $io "$n" "$alone" "$beside" "$again"
 	done
-	median=$(sort -n "$tmp/ratios" | sed -n "$(((pairs + 1) / 2))p")
-	if awk -v m="$median" 'BEGIN { exit !(m <= 1.25) }'; then ok; else fail "p99 beside bad neighbours on $io: $median times" "$(cat "$tmp/ratios" "$tmp/err")"; fi
-	printf '  %s: the median ratio is %s\n' $io "$median"
+	median=$(median "$tmp/ratios") spread=$(median "$tmp/spread")
+	printf '  %s: the median ratio is %s; two measurements alone differ by %s\n' $io "$median" "$spread"
+	if ! at_most "$spread" 1.25 && at_most "$(awk -v m="$median" -v s="$spread" 'BEGIN { print m / s }')" 1.25; then
+		skip "p99 beside bad neighbours on $io: this machine is too busy for a verdict ($median times, and $spread without any)"
+	elif at_most "$median" 1.25; then
+		ok
+	else
+		fail "p99 beside bad neighbours on $io: $median times" "$(cat "$tmp/ratios" "$tmp/err")"
+	fi
 	stop_server
 done
 finish
