@@ -33,11 +33,11 @@ behind() {   # file, command...: in the background; its pid in $last
 	last=$!
 	background="$background $last"
 }
-ends() {   # what, exit code, pid
+ends() {   # what, exit code, pid, where it wrote
 	local rc
 	wait "$3"
 	rc=$?
-	if [ $rc -eq "$2" ]; then ok; else fail "$1: exit $rc, not $2"; fi
+	if [ $rc -eq "$2" ]; then ok; else fail "$1: exit $rc, not $2" "${4:+$(tail -n 5 "$4")}"; fi
 }
 
 start_flaky
@@ -203,12 +203,12 @@ pid=
 start_flaky
 behind "$tmp/waited" "$noh" wait worker:9 --for "event=note" --timeout 60s
 waiter=$last
-for i in $(seq 200); do curl -s "$url/metrics" | grep -qE '^noh_connections\{protocol="http"\} [2-9]' && break; sleep 0.05; done   # it listens
+for i in $(seq 200); do curl -s "$url/metrics" | grep -q '^noh_requests_total.*"StreamEvents"} [1-9]' && break; sleep 0.05; done   # it has looked, and listens
 kill_server
 rm -rf "$tmp/data"
 start_flaky
 for i in $(seq 150); do tell worker:9 note; kill -0 "$waiter" 2> /dev/null || break; sleep 0.1; done
 kill "$waiter" 2> /dev/null && fail "a wait does not see what happens on a server that has begun anew"
-ends "a wait goes on with a server that has begun anew" 0 "$waiter"
+ends "a wait goes on with a server that has begun anew" 0 "$waiter" "$tmp/waited"
 stop_server
 finish

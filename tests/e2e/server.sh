@@ -87,7 +87,14 @@ stop_server() {
 	pid=
 	[ $rc -eq 0 ] && ok || fail "noh serve ended with $rc"
 }
-kill_server() { kill -KILL "$pid"; wait "$pid" 2>/dev/null; pid=; }
+# The kernel closes the sockets of a ring a moment after its process is gone: until then some who connect get nowhere.
+kill_server() {
+	local i
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	pid=
+	for i in $(seq 100); do (exec 3<> "/dev/tcp/127.0.0.1/$port") 2>/dev/null || break; sleep 0.05; done
+}
 finish() {
 	printf '%d passed, %d failed\n' $passed $failed
 	[ $failed -eq 0 ]
