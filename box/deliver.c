@@ -176,12 +176,29 @@ static void send_only(struct arrival *a)
 		a->token = 0;
 }
 
+/* What it asks for is checked and put into m. Most ask with a few bytes, and nothing else. */
+static int fill_message(noh_box *box, struct arrival *a, struct msg *m)
+{
+	struct type *t = a->type;
+
+	if (__builtin_expect(!a->key && !a->trace && a->len <= MSG_INLINE && a->len <= box->sched.max_message && !t->refused, 1)) {
+		(void)msg_set_body(m, a->body, a->len);          /* takes no memory */
+		return type_check_kind(t, a->kind);
+	}
+	noh_call_options options = { .key = a->key, .key_len = a->key_len };
+	struct outgoing out = { a->kind, a->body, a->len, a->token, a->key ? &options : NULL, a->trace };
+	int rc = api_check(&box->sched, t, &out);
+
+	if (rc != NOH_OK)
+		return rc;
+	return api_set_body(&box->sched, m, &out)
+		       ? NOH_OK : error_set(NOH_ENOMEM, "no memory for a message of %u bytes", a->len);
+}
+
 int door_deliver(void *arg, uint32_t worker, struct arrival *a)
 {
 	noh_box *box = arg;
 	struct worker *w = &box->sched.workers[worker];
-	noh_call_options options = { .key = a->key, .key_len = a->key_len };
-	struct outgoing out = { a->kind, a->body, a->len, 0, a->key ? &options : NULL, a->trace };
 	struct effect e = { .msg = { .kind = a->kind } };
 	struct named who;
 	int rc;
@@ -199,12 +216,10 @@ int door_deliver(void *arg, uint32_t worker, struct arrival *a)
 	if (a->op != REQUEST_CALL && a->op != REQUEST_SEND)
 		return deliver_system(w, &who, a);
 	send_only(a);
-	out.reply = e.msg.reply = a->token;
-	rc = api_check(&box->sched, a->type, &out);
+	e.msg.reply = a->token;
+	rc = fill_message(box, a, &e.msg);
 	if (rc != NOH_OK)
 		return rc;
-	if (!api_set_body(&box->sched, &e.msg, &out))
-		return error_set(NOH_ENOMEM, "no memory for a message of %u bytes", a->len);
 	rc = deliver_message(w, &who, a, &e);
 	a->final = who.type->pub.full_mode != NOH_BLOCK;
 	if (rc != NOH_OK)

@@ -52,7 +52,7 @@ void conn_after(struct net *n, struct conn *c)
 	size_t out_before = n->reply_from;
 
 	n->muting = false;
-	if (session_mutes(&c->session)) {
+	if (c->session.reply != REPLY_ON && session_mutes(&c->session)) {
 		if (!n->first_before)
 			conn_unwrite(c, out_before);
 		n->scratch.len = 0;
@@ -92,7 +92,9 @@ static bool command(struct net *n, struct conn *c, const char *bytes)
 	conn_after(n, c);
 	if (__builtin_expect(n->timed.armed, 0) && call.command)
 		took_begin(n, c, command_index(call.command));
-	pubsub_settle(n);
+	if (__builtin_expect(n->own.len || n->own.failed, 0))
+		pubsub_settle(n);
+	n->running = NULL;
 	return true;
 }
 

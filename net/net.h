@@ -211,6 +211,7 @@ struct asked {
 	bool       silent;                 /* CLIENT REPLY OFF                                      */
 	bool       step;                   /* over several actors: counted in its connection        */
 	bool       replayed;               /* its answer was stored with its idempotency key        */
+	bool       traced;                 /* the end of its reply is a point of a trace             */
 	uint8_t    proto;                  /* as it was when the command came: HELLO changes later ones */
 	uint32_t   parent, parent_gen;     /* a part of another slot; 0: it is one by itself        */
 	uint32_t   index;
@@ -428,7 +429,8 @@ void pubsub_settle(struct net *n);                     /* a command is over: wha
 void pubsub_forget(struct net *n, struct conn *c);     /* all its subscriptions                 */
 
 /* ── request.c ── */
-extern const char *const request_prefixes[];           /* by enum request_type: what stands before the id */
+#define PREFIX_ROOM 16
+extern const char request_prefixes[][PREFIX_ROOM];     /* by enum request_type: what stands before the id */
 void request_deliver(struct net *n);                   /* what has arrived, to the door         */
 uint32_t request_retry(struct net *n, struct conn *c); /* what was held                         */
 void request_abandon(struct net *n, struct conn *c);

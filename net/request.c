@@ -204,7 +204,7 @@ void request_abandon(struct net *n, struct conn *c)
 
 /* ── arriving ── */
 
-const char *const request_prefixes[] = { "", "counter:", "inventory:" };
+const char request_prefixes[][PREFIX_ROOM] = { "", "counter:", "inventory:" };
 static const uint8_t type_name_len[] = { 0, 8, 10 };
 
 static bool is_id(const struct request *r)
@@ -238,7 +238,7 @@ void request_arrive(struct net *n, const struct request *r, uint32_t number)
 	a->body = small ? put(n, r->body, small) : r->body;
 	a->key = r->key ? put(n, r->key, r->key_len) : NULL;
 	a->address = (char *)n->bytes + n->bytes_used;
-	memcpy((char *)n->bytes + n->bytes_used, request_prefixes[r->type], name);
+	memcpy((char *)n->bytes + n->bytes_used, request_prefixes[r->type], PREFIX_ROOM);      /* whole: no loop */
 	memcpy((char *)n->bytes + n->bytes_used + name, r->id, r->id_len);
 	n->bytes_used += (name + r->id_len + 7u) & ~7u;
 	a->address_len = name + r->id_len;

@@ -11,6 +11,7 @@
 #include "core/mem.h"
 #include "core/must.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,6 +131,52 @@ static inline int length(const char *p, size_t left, uint64_t *value)
 		}
 	}
 	return any_length(p, left, value);
+}
+
+enum { CR_LF = 0x0a0d };          /* as two bytes of a number; little-endian machines */
+
+/* A command that arrived whole, with a count of one digit and lengths of one or two: nearly all. False: any other, and nothing
+ * is changed; it is read from its beginning by those below. */
+static inline bool read_short(struct resp_reader *r, const char *bytes, size_t len, const struct resp_limits *limits)
+{
+	uint32_t word, want, n;
+	uint16_t end_of;
+	size_t at = 4;
+
+	if (len < 4)
+		return false;
+	memcpy(&word, bytes, 4);                                        /* "*2\r\n" */
+	want = (word >> 8 & 0xff) - '0';
+	if ((word & 0xffff00ff) != ((uint32_t)CR_LF << 16 | '*') || want - 1 > 8 || want > limits->args)
+		return false;
+	static_assert(RESP_ARGS_INSIDE >= 9, "there is always room for those");
+	for (uint32_t i = 0; i < want; i++) {
+		if (len - at < 5 || bytes[at] != '$')                   /* "$4\r\n" or "$12\r\n" */
+			return false;
+		memcpy(&word, bytes + at + 1, 4);
+		n = (word & 0xff) - '0';
+		if ((word >> 8 & 0xffff) == CR_LF && n <= 9) {
+			at += 4;
+		} else {
+			uint32_t second = (word >> 8 & 0xff) - '0';
+
+			if (word >> 16 != CR_LF || n - 1 > 8 || second > 9)
+				return false;
+			n = n * 10 + second;
+			at += 5;
+		}
+		if (len - at < n + 2 || n > limits->arg_bytes || at + n + 2 > limits->command_bytes)
+			return false;
+		memcpy(&end_of, bytes + at + n, 2);
+		if (end_of != CR_LF)
+			return false;
+		r->places[i] = (struct resp_place){ (uint32_t)at, n };
+		at += n + 2;
+	}
+	r->want = r->argc = want;
+	r->at = (uint32_t)at;
+	r->bulk = 0;
+	return true;
 }
 
 /* "*3\r\n". A negative count is an empty command, as it always was. */
@@ -325,7 +372,8 @@ static enum resp_result read_inline(struct resp_reader *r, char *bytes, size_t l
 	return split_line(r, bytes, bytes + line, limits);
 }
 
-enum resp_result resp_read(struct resp_reader *r, char *bytes, size_t len, const struct resp_limits *limits)
+static __attribute__((noinline)) enum resp_result read_any(struct resp_reader *r, char *bytes, size_t len,
+							  const struct resp_limits *limits)
 {
 	if (r->want == 0) {
 		if (len == 0)
@@ -338,4 +386,11 @@ enum resp_result resp_read(struct resp_reader *r, char *bytes, size_t len, const
 			return result;
 	}
 	return read_args(r, bytes, len, limits);
+}
+
+enum resp_result resp_read(struct resp_reader *r, char *bytes, size_t len, const struct resp_limits *limits)
+{
+	if (__builtin_expect(r->want == 0 && read_short(r, bytes, len, limits), 1))
+		return RESP_COMMAND;
+	return read_any(r, bytes, len, limits);
 }

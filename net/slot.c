@@ -86,6 +86,7 @@ uint32_t slot_take(struct net *n, struct conn *c)
 	s->note = NULL;
 	s->feed = NULL;
 	s->replayed = false;
+	s->traced = false;
 	s->silent = n->muting;
 	s->proto = c->session.proto;
 	return number;
@@ -193,7 +194,7 @@ static void write_one(struct net *n, struct conn *c, uint32_t number, const stru
 		c->last = 0;
 	c->waiting -= weight(s);
 	c->queued -= held_bytes(s);
-	if (__builtin_expect(n->traces.count != 0, 0))
+	if (__builtin_expect(s->traced, 0))
 		net_trace_replied(n, number, s->at_once ? 0 : due);
 	if (!s->silent && !(c->flags & CONN_DEAD)) {
 		c->out.proto = s->proto;

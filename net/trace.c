@@ -33,9 +33,10 @@ static void watch(struct net *n, const struct trace_tail *tail, uint32_t slot)
 	const struct asked *s = &n->slots[slot];
 	uint32_t whole = s->parent ? s->parent : slot;
 
-	if (n->traces.count < TRACED_MOST)
-		n->traces.list[n->traces.count++] = (struct traced){ tail->at, whole, n->slots[whole].gen,
-								      tail->received_ns, UINT64_MAX };
+	if (n->traces.count == TRACED_MOST)
+		return;
+	n->traces.list[n->traces.count++] = (struct traced){ tail->at, whole, n->slots[whole].gen, tail->received_ns, UINT64_MAX };
+	n->slots[whole].traced = true;
 }
 
 const struct trace_tail *net_trace(struct net *n, const struct request *r, uint32_t slot)

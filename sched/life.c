@@ -75,13 +75,21 @@ size_t cell_address_len(struct sched *s, const struct cell *c)
 	return t->name_len + 1 + body_id_len(t, c->body);
 }
 
+static inline void put_text(char *to, const char *from, size_t len)
+{
+	if (__builtin_expect(len <= MSG_INLINE, 1))
+		copy_small((uint8_t *)to, from, len);
+	else
+		memcpy(to, from, len);
+}
+
 void cell_address_put(struct sched *s, const struct cell *c, char *out)
 {
 	const struct type *t = cell_type(s, c);
 
-	memcpy(out, t->name, t->name_len);
+	put_text(out, t->name, t->name_len);
 	out[t->name_len] = ':';
-	memcpy(out + t->name_len + 1, body_id(t, c->body), body_id_len(t, c->body));
+	put_text(out + t->name_len + 1, body_id(t, c->body), body_id_len(t, c->body));
 }
 
 size_t cell_address(struct sched *s, const struct cell *c, char *out)

@@ -127,7 +127,15 @@ static bool deliver_noted(struct port *p, struct effect *e, int rc)
 /* A child to be activated, or an answer. */
 static bool publish_other(struct port *p, struct effect *e, uint64_t due)
 {
+	struct sched *s = p->sched;
+
 	if (e->cell == 0) {
+		if ((e->msg.reply & TOKEN_OF_NET) && !(e->msg.len & MSG_WRAPPED)) {      /* as answer, by the shortest way */
+			s->net.answer(s->net.arg, p, e->msg.reply, sched_is_durable(s) && !e->msg.kind ? due : 0, (int)e->gen,
+				      msg_body(&e->msg), msg_len(&e->msg));
+			msg_free_body(&e->msg);
+			return true;
+		}
 		if (!pending_answerable(p, e->msg.reply))
 			return false;
 		answer(p, e->msg.reply, (int)e->gen, &e->msg, e->msg.kind ? 0 : due);

@@ -470,6 +470,11 @@ static struct cell *serve(struct worker *w, struct cell *c, struct effect **in_h
 		}
 		if (next)
 			return next;
+		if (m && !slot && *budget > 1 && cell_plain(c) && !load_relaxed(&t->limits)) {   /* it came by hand: most are alone */
+			store_relaxed(&c->last_active, w->mine.now_ds);
+			if (mailbox_idle_in_place(&c->mailbox))
+				return NULL;
+		}
 		check_waiters(w, c, t);
 		/* Used up its slice; or it has given others enough to do that they should come first. */
 		if (--*budget == 0 || hands_many(&w->hands)) {
@@ -486,7 +491,7 @@ static void serve_all(struct worker *w, struct cell *c, struct effect *in_hand)
 	store_relaxed(&w->mine.turn.cell, c);
 	store_relaxed(&w->shown.serving, 1);
 	while (c) {
-		if (in_hand) {
+		if (in_hand && !in_hand->msg.reply) {
 			c = serve_chain(w, c, &in_hand, &budget);
 			if (!c)
 				break;

@@ -180,6 +180,9 @@ static inline void copy_small(uint8_t *to, const void *from, size_t len)
 		}
 		memcpy(to, f, 8);
 		memcpy(to + len - 8, f + len - 8, 8);
+	} else if (len >= 4) {
+		memcpy(to, f, 4);
+		memcpy(to + len - 4, f + len - 4, 4);
 	} else {
 		for (; len; len--)
 			*to++ = *f++;
