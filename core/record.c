@@ -8,22 +8,6 @@
 static_assert(sizeof(struct record_head) == 40, "the format says so");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie in memory");
 
-void *part_put(uint8_t **at, enum part_kind kind, const void *key, size_t key_len, size_t len)
-{
-	struct part_head head = { (uint16_t)kind, (uint16_t)key_len, (uint32_t)len };
-	uint8_t *data = *at + sizeof head + record_pad(key_len);
-
-	memcpy(*at, &head, sizeof head);
-	if (key_len) {
-		memset(data - 8, 0, 8);
-		memcpy(*at + sizeof head, key, key_len);
-	}
-	*at = data + record_pad(len);
-	if (len)
-		memset(*at - 8, 0, 8);
-	return data;
-}
-
 bool part_next(const uint8_t **at, const uint8_t *end, struct part *part)
 {
 	size_t left = (size_t)(end - *at);

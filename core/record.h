@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum part_kind {
 	PART_STATE = 1, PART_TIMERS, PART_PUT, PART_DELETE, PART_CONSUMED, PART_EMITTED, PART_IDEM,
@@ -132,7 +133,21 @@ static inline size_t part_size(size_t key_len, size_t len)
 
 /* Writes the head, the key and the padding; returns where `len` bytes of data go (padding behind
  * them is zeroed). */
-void *part_put(uint8_t **at, enum part_kind kind, const void *key, size_t key_len, size_t len);
+static inline void *part_put(uint8_t **at, enum part_kind kind, const void *key, size_t key_len, size_t len)
+{
+	struct part_head head = { (uint16_t)kind, (uint16_t)key_len, (uint32_t)len };
+	uint8_t *data = *at + sizeof head + record_pad(key_len);
+
+	memcpy(*at, &head, sizeof head);
+	if (key_len) {
+		memset(data - 8, 0, 8);
+		memcpy(*at + sizeof head, key, key_len);
+	}
+	*at = data + record_pad(len);
+	if (len)
+		memset(*at - 8, 0, 8);
+	return data;
+}
 
 /* The next part between *at and end. False: the end; then *at == end, or else the bytes are damaged. */
 bool part_next(const uint8_t **at, const uint8_t *end, struct part *part);

@@ -243,9 +243,12 @@ void durable_tell(struct worker *w)
 
 	for (uint32_t i = 0; i < t->fx->count; i++) {
 		struct effect *e = &t->fx->list[i];
-		noh_actor to = e->cell ? ref_make(e->cell, e->gen) : pending_asker(s, e->msg.reply);
+		noh_actor to;
 		struct cell *c;
 
+		if (!e->cell && (e->msg.reply & TOKEN_OF_NET))
+			continue;                        /* connections have gates of their own */
+		to = e->cell ? ref_make(e->cell, e->gen) : pending_asker(s, e->msg.reply);
 		if (!ref_number(to) || (e->msg.len != FX_SPAWN && (e->msg.len & MSG_WRAPPED) &&
 					((struct envelope *)e->msg.body.big)->seq))
 			continue;

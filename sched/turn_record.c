@@ -18,13 +18,29 @@ static void *put(struct sink *k, enum part_kind kind, const void *key, size_t ke
 	return k->at ? part_put(&k->at, kind, key, key_len, len) : NULL;
 }
 
+/* Most are a few words. */
+static inline bool same_state(const uint8_t *a, const uint8_t *b, uint32_t size)
+{
+	uint64_t x, y;
+
+	if (size > 64 || size % 8)
+		return memcmp(a, b, size) == 0;
+	for (uint32_t i = 0; i < size; i += 8) {
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+			return false;
+	}
+	return true;
+}
+
 static bool state_changed(const struct noh_turn *t, const struct cell *c)
 {
 	const void *own = body_state(t->type, c->body);
 
 	if (*body_seq(c->body) & SEQ_BARE)
 		return true;
-	return t->so_far.state && memcmp(own, t->scratch, t->type->pub.state_size) != 0;
+	return t->so_far.state && !same_state(own, t->scratch, t->type->pub.state_size);
 }
 
 void turn_record_state(struct sink *k, const struct noh_turn *t, struct cell *c)
