@@ -13,12 +13,6 @@ static uint64_t print_of(const noh_msg *m)
 
 	if (env && env->seq)
 		return XXH3_64bits(&env->sender, 16) + env->index;
-	if (m->len == 8) {                       /* most that ask a counter for something */
-		uint64_t body;
-
-		memcpy(&body, m->body, 8);
-		return (body + m->kind * UINT64_C(0x9E3779B97F4A7C15)) * UINT64_C(0xD6E8FEB86659FD93) | 1;
-	}
 	return durable_print(m) | 1;
 }
 

@@ -21,6 +21,11 @@ static void answer(struct port *p, uint64_t token, int status, struct msg *m, ui
 		return;
 	if (m && (m->len & MSG_WRAPPED) && pending_answer_msg(p, token, status, m))
 		return;
+	if (token & TOKEN_OF_NET) {                              /* most; connections have gates of their own */
+		p->sched->net.answer(p->sched->net.arg, p, token, sched_is_durable(p->sched) ? due : 0, status,
+				     m ? msg_body(m) : NULL, m ? msg_len(m) : 0);
+		return;
+	}
 	if (sched_is_durable(p->sched)) {
 		gate_answer(p->worker, due, token, status, m ? msg_body(m) : NULL, m ? msg_len(m) : 0);
 		return;
@@ -127,16 +132,8 @@ static bool deliver_noted(struct port *p, struct effect *e, int rc)
 /* A child to be activated, or an answer. */
 static bool publish_other(struct port *p, struct effect *e, uint64_t due)
 {
-	struct sched *s = p->sched;
-
 	if (e->cell == 0) {
-		if ((e->msg.reply & TOKEN_OF_NET) && !(e->msg.len & MSG_WRAPPED)) {      /* as answer, by the shortest way */
-			s->net.answer(s->net.arg, p, e->msg.reply, sched_is_durable(s) && !e->msg.kind ? due : 0, (int)e->gen,
-				      msg_body(&e->msg), msg_len(&e->msg));
-			msg_free_body(&e->msg);
-			return true;
-		}
-		if (!pending_answerable(p, e->msg.reply))
+		if (!(e->msg.reply & TOKEN_OF_NET) && !pending_answerable(p, e->msg.reply))
 			return false;
 		answer(p, e->msg.reply, (int)e->gen, &e->msg, e->msg.kind ? 0 : due);
 		msg_free_body(&e->msg);
