@@ -94,7 +94,8 @@ static bool command(struct net *n, struct conn *c, const char *bytes)
 		took_begin(n, c, command_index(call.command));
 	if (__builtin_expect(n->own.len || n->own.failed, 0))
 		pubsub_settle(n);
-	n->running = NULL;
+	else
+		n->running = NULL;
 	return true;
 }
 

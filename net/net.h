@@ -425,7 +425,7 @@ bool net_push_late_all(struct net *n, struct late *newest, struct late *oldest);
  * epoch section. topic: of the channel; NULL: there is none. Returns how many that are. */
 uint64_t server_publish(struct server *s, uint32_t self, struct topic *topic, const struct event *e);
 void pubsub_late(struct net *n, const struct late *l);
-void pubsub_settle(struct net *n);                     /* a command is over: what it pushed to its own client */
+void pubsub_settle(struct net *n);                     /* a command is over that pushed to its own client (own) */
 void pubsub_forget(struct net *n, struct conn *c);     /* all its subscriptions                 */
 
 /* ── request.c ── */

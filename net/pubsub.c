@@ -259,8 +259,6 @@ void pubsub_settle(struct net *n)
 	struct conn *c = n->running;
 
 	n->running = NULL;
-	if (__builtin_expect(!n->own.len && !n->own.failed, 1))
-		return;
 	if (n->own.failed)
 		conn_end(n, c);
 	else
