@@ -157,7 +157,7 @@ static bool ask_stock(char *reply, size_t size)
 	return got >= 5 && strcmp(reply + got - 5, "+OK\r\n") == 0;
 }
 
-/* The last kill may come when all is sold: so this is asked until it is answered, like everything else. */
+/* Asked until it is answered, like everything else: a request that failed late may have been taken for the last kill. */
 static bool stock_is(const char *want)
 {
 	char reply[400] = "";

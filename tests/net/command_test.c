@@ -81,6 +81,15 @@ static void unknown_commands_are_told_as_redis_does(void)
 	REPLIES("client foo", "-ERR unknown subcommand 'foo'. Try CLIENT HELP.");
 	REPLIES("\"f\\x00o\\r\\n\\xff\"", "-ERR unknown command 'f?o?" "?" "?', with args beginning with: ");
 	REPLIES("\"\"", "-ERR unknown command '', with args beginning with: ");
+	/* Whatever came before it. */
+	REPLIES("PING", "+PONG");
+	REPLIES("PINX", "-ERR unknown command 'PINX', with args beginning with: ");
+	REPLIES("PIN", "-ERR unknown command 'PIN', with args beginning with: ");
+	REPLIES("ping", "+PONG");
+	REPLIES("INV.RESERVE", "-ERR wrong number of arguments for 'inv.reserve' command");
+	REPLIES("INV.RESERVX", "-ERR unknown command 'INV.RESERVX', with args beginning with: ");
+	REPLIES("INV.RESERV", "-ERR unknown command 'INV.RESERV', with args beginning with: ");
+	REPLIES("inv.reserve", "-ERR wrong number of arguments for 'inv.reserve' command");
 	REPLIES("client|list", "-ERR unknown command 'client|list', with args beginning with: ");
 	memset(line, 'x', 500);
 	line[500] = 0;
