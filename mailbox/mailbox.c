@@ -253,6 +253,17 @@ static void retire(const struct mailroom *room, uint32_t id, uint64_t n)
 	ring_give(room->rings, room->cache, id);
 }
 
+void mailbox_fetch_slot(const struct mailbox *m, const struct rings *rs)
+{
+	uint32_t ring = mb_ring(load_relaxed(&m->word));
+	struct place p;
+
+	if (ring == 0)
+		return;
+	locate(rs, ring, mb_tail(load_relaxed(&m->head)), &p);
+	__builtin_prefetch(p.slot, 1);
+}
+
 /* slot NULL: only look. gen: what a sender checks, after each look at head. No value of a shared head comes back, not even
  * for the cell's next actor, so if his CAS succeeds it was the mailbox he meant. */
 static inline enum mb_take take(struct mailbox *m, const struct mailroom *room, bool shared,
@@ -266,6 +277,8 @@ static inline enum mb_take take(struct mailbox *m, const struct mailroom *room, 
 		struct place p;
 
 		if (gen && load_acquire(&m->gen) != *gen)
+			return MB_EMPTY;
+		if (!shared && mb_tail(load_relaxed(&m->word)) == n)     /* beside head: an empty ring is not looked at */
 			return MB_EMPTY;
 		if (ring) {
 			locate(room->rings, ring, n, &p);

@@ -119,6 +119,14 @@ enum mb_take { MB_TAKEN, MB_EMPTY, MB_UNPUBLISHED };
 /* Take the oldest message. It stays in its slot; mailbox_release gives the slot back. */
 enum mb_take mailbox_take(struct mailbox *m, const struct mailroom *room, bool shared,
 			  struct slot **slot);
+
+/* Will be taken soon: the ring's head first, and when that is there, the slot. Hints: what they read may be over. */
+static inline void mailbox_fetch_ring(const struct mailbox *m, const struct rings *rs)
+{
+	__builtin_prefetch(ring_at(rs, mb_ring(load_relaxed(&m->word))));
+}
+void mailbox_fetch_slot(const struct mailbox *m, const struct rings *rs);
+
 static inline void mailbox_release(struct slot *slot)
 {
 	store_release(&slot->val, load_relaxed(&slot->val) + 1);                   /* F */
@@ -151,9 +159,10 @@ static inline void mailbox_step(struct mailbox *m, struct mb_cursor *cur)
 	}
 }
 
+/* Most mailboxes have one message: the word says so, where the next slot would have to come from memory. */
 static inline bool mailbox_take_next(struct mailbox *m, struct mb_cursor *cur, struct slot **slot)
 {
-	if (!mailbox_ready(cur))
+	if (mb_tail(load_relaxed(&m->word)) == mb_tail(load_relaxed(&m->head)) || !mailbox_ready(cur))
 		return false;
 	*slot = cur->slot;
 	mailbox_step(m, cur);
