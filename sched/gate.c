@@ -158,6 +158,8 @@ static uint32_t pass(struct worker *w, struct port *p, uint64_t durable, int sta
 	uint32_t n, all = 0;
 
 	while ((n = take(w, durable, some)) != 0) {
+		for (uint32_t i = 0; i < n; i++)
+			pending_fetch(p->sched, some[i].token);
 		for (uint32_t i = 0; i < n; i++) {
 			struct gated *e = &some[i];
 			const void *body = e->len > MSG_INLINE ? e->body.big : e->body.bytes;

@@ -249,6 +249,12 @@ static void complete_call(struct pending *e, uint64_t token, int status, const v
 	futex_wake_all(&e->event);   /* the memory stays, whatever the caller does meanwhile */
 }
 
+void pending_fetch(struct sched *s, uint64_t token)
+{
+	if (valid(s, token))
+		__builtin_prefetch(at(s, token), 1);
+}
+
 bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len)
 {
 	uint64_t waiting = state_of(token, WAITING);

@@ -34,6 +34,7 @@ void pending_set_number(struct sched *s, uint64_t token, uint64_t number);
 bool pending_answer_msg(struct port *p, uint64_t token, int status, struct msg *m);   /* takes its envelope */
 bool pending_answerable(struct port *p, uint64_t token);    /* false: it is an ask's, and there is no memory for it now */
 void pending_end_all(struct port *p);                       /* when nothing runs any more */
+void pending_fetch(struct sched *s, uint64_t token);        /* it will be completed soon */
 bool pending_complete(struct port *p, uint64_t token, int status, const void *body, size_t len);
 void pending_drop(struct port *p, uint64_t token);          /* rolled back before it was sent */
 void pending_expired(struct port *p, uint64_t token);

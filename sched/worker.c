@@ -61,16 +61,21 @@ static uint32_t empty_inbox(struct worker *w, struct inbox *in)
 	return count;
 }
 
-/* The cells that come next: their lines and bodies should be here when their turn is. */
+/* The cells that come next: their lines, bodies and messages should be here when their turn is. Each look needs what
+ * the one before it has brought. */
 static void look_ahead(struct worker *w)
 {
 	struct sched *s = w->fixed.sched;
-	uint32_t far = runq_peek(&w->runq, 8), near = runq_peek(&w->runq, 3);
+	uint32_t far = runq_peek(&w->runq, 9), near = runq_peek(&w->runq, 5), next = runq_peek(&w->runq, 2);
 
 	if (far)
 		__builtin_prefetch(cell_at(s, far), 1);
-	if (near)
+	if (near) {
 		__builtin_prefetch(cell_at(s, near)->body, 1);
+		mailbox_fetch_ring(&cell_at(s, near)->mailbox, w->mine.port.room.rings);
+	}
+	if (next)
+		mailbox_fetch_slot(&cell_at(s, next)->mailbox, w->mine.port.room.rings);
 }
 
 static uint32_t run_some(struct worker *w)
