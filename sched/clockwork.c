@@ -26,10 +26,15 @@ struct fired {
 	struct { uint64_t a, b; } list[FIRE_MAX];
 };
 
+/* Whoever waits for an answer comes here twice, from any thread: the line that its worker looks at in every pass, and has its
+ * counters beside, is written only when there is news. */
 static void unlock(struct worker *w)
 {
-	store_relaxed(&w->shown.next_timer_ms, wheel_next_ms(&w->timers.wheel));
-	store_relaxed(&w->shown.timers, wheel_count(&w->timers.wheel));
+	uint64_t next = wheel_next_ms(&w->timers.wheel);
+
+	if (next != load_relaxed(&w->shown.next_timer_ms))
+		store_relaxed(&w->shown.next_timer_ms, next);
+	store_relaxed(&w->timers.count, wheel_count(&w->timers.wheel));
 	spin_unlock(&w->timers.lock);
 }
 
@@ -200,7 +205,7 @@ bool clock_take_schedule(struct worker *w, struct cell *c, uint64_t serial, uint
 
 uint64_t clock_pending(struct worker *w)
 {
-	return load_relaxed(&w->shown.timers);
+	return load_relaxed(&w->timers.count);
 }
 
 static void forget(void *ctx, uint64_t a, uint64_t b, uint64_t due_ms)

@@ -80,9 +80,10 @@ static void pending_free(struct port *p, uint64_t token)
 	slab_give(&p->sched->pendings, &p->pendings, number_of(token));
 }
 
+/* Not whether it was ever given out: that is on a line that everybody writes, and memory nobody has used says FREE. */
 static bool valid(struct sched *s, uint64_t token)
 {
-	return !(token & TOKEN_OF_NET) && number_of(token) != 0 && number_of(token) < load_relaxed(&s->pendings.shared.fresh);
+	return !(token & TOKEN_OF_NET) && number_of(token) != 0 && number_of(token) < s->pendings.fixed.limit;
 }
 
 bool pending_waits(struct sched *s, uint64_t token)

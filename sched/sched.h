@@ -260,7 +260,6 @@ struct worker {
 		atomic_u32 serving;            /* for the watchdog: SERVING_..., 0: neither        */
 		atomic_u64 slow_turns;         /* counted by the watchdog                          */
 		atomic_u64 next_timer_ms;      /* hint: when its wheel has something to do         */
-		atomic_u64 timers;             /* how many are in it                               */
 		atomic_u64 awaits;             /* epoch its gate waits for; UINT64_MAX: none       */
 		atomic_u64 net_awaits;         /* and its connections                              */
 		atomic_u64 late;               /* messages that wait for memory (late.h)           */
@@ -282,6 +281,7 @@ struct worker {
 	} shared;
 	alignas(CACHE_LINE) struct {
 		atomic_u32   lock;             /* of the wheel: held for one operation             */
+		atomic_u64   count;            /* how many are in it: for those who only look      */
 		struct wheel wheel;
 	} timers;
 };

@@ -176,6 +176,8 @@ uint32_t wheel_add(struct wheel *w, uint64_t due_ms, uint64_t a, uint64_t b)
 
 	if (id) {
 		w->free = entry(w, id)->link.next;
+		if (w->free)             /* whoever released it may have it in another core's cache */
+			__builtin_prefetch(entry(w, w->free), 1);
 	} else {
 		if (w->fresh >> CHUNK_BITS == w->chunk_count && !grow(w))
 			return 0;
