@@ -8,6 +8,7 @@
 #define TRIAL_NS 400000u               /* a trial lasts this long, ...                            */
 #define TRIAL_WINDOWS 5                /* ... or so many times, as long as it does no harm        */
 #define RECHECK_NS 5000000u            /* a helper asks itself again after this long, then twice  */
+#define NAPS 4                         /* so many more if the partner lost its core meanwhile     */
 #define RECHECK_MAX_NS 1600000000u
 #define BACKOFF_FIRST_NS 2000000u      /* next offer after a trial that did not help, then twice  */
 #define BACKOFF_MAX_NS 500000000u
@@ -42,6 +43,7 @@ void spread_restart(struct worker *w)
 
 	x->window_ns = 0;
 	x->speed = 0;
+	store_relaxed(&w->shared.spread.speed, 0);
 	memset(x->speeds, 0, sizeof x->speeds);
 }
 
@@ -59,6 +61,7 @@ void spread_measure(struct worker *w)
 		x->speed = 0;
 		for (uint32_t i = 0; i < SPREAD_WINDOWS; i++)
 			x->speed = x->speeds[i] > x->speed ? x->speeds[i] : x->speed;
+		store_relaxed(&w->shared.spread.speed, x->speed);
 	}
 	x->window_ns = now;
 	x->window_messages = done;
@@ -217,7 +220,8 @@ bool spread_verdict(struct worker *w)
 			(void)take_half(w, o);
 			return false;
 		}
-		tell_verdict(o, helped);
+		if (!helped)
+			tell_verdict(o, false);          /* that it helps is for the recheck to tell */
 		set_phase(w, helped ? SPREAD_JOINED : SPREAD_ALONE);
 		x->recheck_every_ns = RECHECK_NS;
 		x->recheck_ns = w->mine.now_ns + RECHECK_NS;
@@ -228,6 +232,7 @@ bool spread_verdict(struct worker *w)
 	}
 	if (x->phase == SPREAD_JOINED && w->mine.now_ns >= x->recheck_ns) {
 		x->speed_before = pair_speed(w, o);      /* together, since the last look */
+		x->naps = 0;
 		set_phase(w, SPREAD_RECHECK);
 		give_back(w, o);
 		watch_pair(w, o);
@@ -241,21 +246,41 @@ uint64_t spread_nap_ns(struct worker *w)
 	return w->mine.spread.phase == SPREAD_RECHECK ? TRIAL_NS : UINT64_MAX;
 }
 
-/* After the nap of a recheck: how did the partner do alone? True: go on helping. */
+enum alone { NOT_KNOWN, SLOWER, AS_FAST };
+
+/* How did the partner do alone? Where more threads run than there are cores it may not have run for a part of the nap. Beside a
+ * helper it is no faster than alone, so if it was slower now, somebody else had its core: another nap will tell. Who has no
+ * speed has slept: there is too little to do for two. */
+static enum alone compare(struct worker *w, struct worker *o)
+{
+	struct spread *x = &w->mine.spread;
+	uint64_t alone = pair_speed(w, o), best = load_relaxed(&o->shared.spread.speed);
+
+	if (best == 0)
+		return AS_FAST;
+	if (w->mine.now_ns - x->since_ns < TRIAL_NS / 2)         /* it was woken for something else */
+		return NOT_KNOWN;
+	if (harms(alone, best) && x->naps++ < NAPS) {
+		watch_pair(w, o);
+		return NOT_KNOWN;
+	}
+	return helps(x->speed_before, alone > best ? alone : best) ? SLOWER : AS_FAST;
+}
+
+/* After the nap of a recheck. True: go on helping. */
 static bool rejoin(struct worker *w)
 {
 	struct spread *x = &w->mine.spread;
 	struct worker *o = &w->fixed.sched->workers[x->partner];
+	enum alone was = x->phase == SPREAD_RECHECK ? compare(w, o) : NOT_KNOWN;
+	bool helped = was == SLOWER;
 
-	if (x->phase != SPREAD_RECHECK)
+	if (was == NOT_KNOWN)
 		return false;
-	bool helped = helps(x->speed_before, pair_speed(w, o));
-
 	set_phase(w, helped ? SPREAD_JOINED : SPREAD_ALONE);
-	if (!helped) {
-		tell_verdict(o, false);
+	tell_verdict(o, helped);
+	if (!helped)
 		return false;
-	}
 	if (x->recheck_every_ns < RECHECK_MAX_NS)
 		x->recheck_every_ns *= 2;
 	x->recheck_ns = w->mine.now_ns + x->recheck_every_ns;

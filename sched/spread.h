@@ -40,7 +40,7 @@ struct spread {
 	/* me as a helper */
 	enum spread_phase phase;
 	uint32_t partner;
-	uint32_t trial_windows;
+	uint32_t trial_windows, naps;
 	uint64_t since_ns, my_messages, partner_messages, speed_before;
 	uint64_t recheck_ns, recheck_every_ns;
 	uint64_t seen_verdicts;
@@ -49,6 +49,7 @@ struct spread {
 struct spread_shared {
 	atomic_u64 offer;           /* partner + 1 in the low 16 bits, its speed above; 0: none */
 	atomic_u64 verdicts;        /* low bit: the last trial of my offers helped; counts trials */
+	atomic_u64 speed;           /* as mine.speed, for helpers; 0: it slept since            */
 	atomic_u32 helps;           /* it is on trial or stays: a part of what comes from outside is for it */
 };
 

@@ -401,6 +401,79 @@ static void a_worker_that_lost_its_core_for_a_while_is_not_taken_for_slow(void)
 	noh_close(box);
 }
 
+/* Both work for so many microseconds, at so many turns a millisecond; the first one's window ends. */
+static void both_work(noh_box *box, uint64_t us, uint64_t first, uint64_t second)
+{
+	struct worker *w = box->sched.workers;
+
+	count_one(&w[0].shown.counts.turns, first * us / 1000);
+	count_one(&w[1].shown.counts.turns, second * us / 1000);
+	w[0].mine.now_ns += us * 1000;
+	w[1].mine.now_ns += us * 1000;
+	spread_measure(&w[0]);
+}
+
+/* The first has done 10,000 a millisecond, the second comes to help, and they do so many each. Then it rests for a moment. */
+static void help_for_a_while(noh_box *box, uint64_t each)
+{
+	struct worker *w = box->sched.workers;
+
+	for (int i = 0; i < 5; i++)
+		both_work(box, 1000, 10000, 0);
+	store_relaxed(&w[1].shared.spread.offer, UINT64_C(10000) << 16 | 1);
+	spread_woke(&w[1]);
+	EXPECT_EQ(w[1].mine.spread.phase, SPREAD_TRIAL);
+	both_work(box, 400, 9000, 9000);
+	EXPECT(!spread_verdict(&w[1]));
+	EXPECT_EQ(w[1].mine.spread.phase, SPREAD_JOINED);
+	for (int i = 0; i < 5; i++)
+		both_work(box, 1000, each, each);
+	EXPECT(spread_verdict(&w[1]));
+	EXPECT_EQ(w[1].mine.spread.phase, SPREAD_RECHECK);
+}
+
+static uint64_t pause_before_the_next_offer(noh_box *box)
+{
+	spread_offer(&box->sched.workers[0]);
+	return box->sched.workers[0].mine.spread.backoff_ns;
+}
+
+static void a_helper_stays_only_if_two_did_more_than_one_can(void)
+{
+	noh_box *box = stepped(2, &a_type);
+	struct worker *w = box->sched.workers;
+	uint64_t pause;
+
+	EXPECT_EQ(step(box, 0) + step(box, 1), 0);
+	spread_measure(&w[0]);
+	w[0].mine.spread.backoff_ns = 4000000;
+	help_for_a_while(box, 5500);
+	EXPECT_EQ(pause_before_the_next_offer(box), 4000000);      /* a trial alone proves nothing */
+	both_work(box, 100, 1000, 0);
+	spread_woke(&w[1]);                                        /* too early to tell */
+	EXPECT_EQ(w[1].mine.spread.phase, SPREAD_RECHECK);
+	both_work(box, 300, 100, 0);                               /* somebody else had its core */
+	spread_woke(&w[1]);
+	EXPECT_EQ(w[1].mine.spread.phase, SPREAD_RECHECK);
+	both_work(box, 400, 10000, 0);
+	spread_woke(&w[1]);
+	EXPECT_EQ(w[1].mine.spread.phase, SPREAD_ALONE);
+	EXPECT_EQ(pause_before_the_next_offer(box), 8000000);
+	help_for_a_while(box, 9000);
+	both_work(box, 400, 10000, 0);
+	spread_woke(&w[1]);
+	EXPECT_EQ(w[1].mine.spread.phase, SPREAD_JOINED);
+	pause = pause_before_the_next_offer(box);
+	EXPECT(pause < 4000000);
+	help_for_a_while(box, 9000);
+	spread_restart(&w[0]);                                     /* it slept: there is too little to do for two */
+	w[1].mine.now_ns += 400000;
+	spread_woke(&w[1]);
+	EXPECT_EQ(w[1].mine.spread.phase, SPREAD_ALONE);
+	EXPECT_EQ(pause_before_the_next_offer(box), 2 * pause);
+	noh_close(box);
+}
+
 /* A message to each of 64 actors, whose homes are both workers; how many turns that is for this one. */
 static uint64_t share_of(noh_box *box, unsigned worker)
 {
@@ -542,6 +615,7 @@ TEST_MAIN(
 	TEST(time_passes_only_with_the_clock, "RT-06 LC-10"),
 	TEST(missed_times_are_skipped, "RT-07 RT-09"),
 	TEST(a_stuck_worker_delays_nobody_else_for_long, "US-05"),
+	TEST(a_helper_stays_only_if_two_did_more_than_one_can, "RT-06"),
 	TEST(a_worker_that_lost_its_core_for_a_while_is_not_taken_for_slow),
 	TEST(what_comes_from_outside_goes_to_the_worker_that_leads_and_to_those_that_help, "US-05"),
 	TEST(the_journal_may_rest_as_long_as_everybody_who_is_awake_has_work),
