@@ -100,6 +100,42 @@ static void parts_that_did_not_change_stay(void)
 	finish();
 }
 
+/* What most folds are made of has a short way; what looks like it has not. */
+static void a_new_state_alone_takes_the_place_of_the_old_one(void)
+{
+	start();
+	begin("a:1", 10); state(1, "one"); put("k", "v"); in_frame(1);
+	begin("b:1", 10); state(1, "one"); timers(1, 100); in_frame(1);
+	commit(1);
+	begin("a:1", 12); state(1, "two"); in_frame(2);
+	begin("a:1", 11); state(1, "no!"); in_frame(2);
+	begin("b:1", 12); state(1, "two"); in_frame(2);
+	commit(2);
+	EXPECT(loads("a:1", "12 S1:two k=v"));
+	EXPECT(loads("b:1", "12 S1:two T[100]"));
+	EXPECT(verified());
+	begin("a:1", 9); state(1, "old"); in_frame(3);
+	begin("b:1", 12); state(1, "no!"); in_frame(3);
+	commit(3);
+	EXPECT(loads("a:1", "12 S1:two k=v"));
+	EXPECT(loads("b:1", "12 S1:two T[100]"));
+	begin("a:1", 13); state(2, "six"); in_frame(4);            /* another version, as long */
+	commit(4);
+	EXPECT(loads("a:1", "13 S2:six k=v"));
+	EXPECT(verified());                                        /* types are counted */
+	begin("a:1", 14); state(2, "eleven"); in_frame(5);
+	begin("a:1", 15); state(2, "twelve"); idem("key", NOW, "answer"); in_frame(5);
+	commit(5);
+	EXPECT(loads("a:1", "15 S2:twelve k=v"));
+	EXPECT_EQ(stats().idem, 1);
+	gone("a:1", 16); in_frame(6);
+	begin("a:1", 17); state(2, "anew12"); in_frame(6);
+	commit(6);
+	EXPECT(loads("a:1", "17 S2:anew12"));
+	EXPECT(verified());
+	finish();
+}
+
 static void an_actor_of_entries_alone_is_stored(void)
 {
 	start();
@@ -641,6 +677,7 @@ TEST_MAIN(
 	TEST(older_after_newer_changes_nothing),
 	TEST(the_same_frames_twice_are_once),
 	TEST(parts_that_did_not_change_stay),
+	TEST(a_new_state_alone_takes_the_place_of_the_old_one),
 	TEST(an_actor_of_entries_alone_is_stored),
 	TEST(entries_come_and_go_across_folds),
 	TEST(gone_takes_state_timers_and_entries),

@@ -615,7 +615,7 @@ TEST_MAIN(
 	TEST(time_passes_only_with_the_clock, "RT-06 LC-10"),
 	TEST(missed_times_are_skipped, "RT-07 RT-09"),
 	TEST(a_stuck_worker_delays_nobody_else_for_long, "US-05"),
-	TEST(a_helper_stays_only_if_two_did_more_than_one_can, "RT-06"),
+	TEST(a_helper_stays_only_if_two_did_more_than_one_can),
 	TEST(a_worker_that_lost_its_core_for_a_while_is_not_taken_for_slow),
 	TEST(what_comes_from_outside_goes_to_the_worker_that_leads_and_to_those_that_help, "US-05"),
 	TEST(the_journal_may_rest_as_long_as_everybody_who_is_awake_has_work),
