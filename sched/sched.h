@@ -230,7 +230,6 @@ struct worker {
 		struct slot     *window[WINDOW_MAX];
 		noh_msg          msgs[WINDOW_MAX];
 		uint64_t         rng;
-		uint32_t         seen_pushes;      /* of my inbox                                    */
 		uint64_t         now_ns, now_ms;
 		uint32_t         now_ds;
 		struct cell    **receivers;        /* of the turn's effects, if they are recorded  */
@@ -275,8 +274,7 @@ struct worker {
 	struct span_ring spans;
 	alignas(CACHE_LINE) struct {
 		struct inbox inbox;
-		alignas(CACHE_LINE)
-		struct park  park;             /* and what else pushers only look at               */
+		struct park  park;
 		atomic_u32   stuck;            /* set by the watchdog: others may take over        */
 		atomic_u64   stuck_ns;         /* and since when; its                              */
 		struct spread_shared spread;

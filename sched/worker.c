@@ -36,24 +36,12 @@ uint64_t sched_now_ms(struct worker *w)
 	return clock_now_ns(&w->fixed.sched->clock) / 1000000u;
 }
 
-/* What came since I last looked, as far as the inbox says. */
-static void fetch_recent(struct worker *w, struct inbox *in)
-{
-	uint32_t pushes = load_relaxed(&in->pushes), n = pushes - w->mine.seen_pushes;
-
-	w->mine.seen_pushes = pushes;
-	for (uint32_t i = 1; i <= n && i <= INBOX_RECENT; i++)
-		__builtin_prefetch(cell_at(w->fixed.sched, load_relaxed(&in->recent[(pushes - i) % INBOX_RECENT])), 1);
-}
-
 /* Oldest first, into my own queue. */
 static uint32_t empty_inbox(struct worker *w, struct inbox *in)
 {
 	struct sched *s = w->fixed.sched;
-	uint32_t n, oldest = 0, count = 0;
+	uint32_t n = inbox_take(in), oldest = 0, count = 0;
 
-	fetch_recent(w, in);
-	n = inbox_take(in);
 	while (n) {
 		struct cell *c = cell_at(s, n);
 		uint32_t next = load_relaxed(&c->mailbox.link);
