@@ -319,22 +319,6 @@ static bool only_new_state(const struct fold *f, size_t first, size_t n, const s
 	       memcmp(parts, row->rest, sizeof(struct part_head) + sizeof(struct part_state)) == 0;
 }
 
-static int write_new_state(struct fold *f, const struct ref *last, const struct value_row *row)
-{
-	const uint8_t *end, *parts = parts_of(last->at, &end);
-	size_t before = sizeof(struct value_head) + sizeof row->image, all = before + (size_t)(end - parts);
-	struct value_image image = row->image;
-	uint8_t *value;
-	int rc = fold_replace(f, TABLE_IMAGES, last->key, last->len, all, &value);
-
-	if (rc != 0)
-		return rc;
-	memcpy(value + sizeof(struct value_head), &image, sizeof image);
-	memcpy(value + before, parts, (size_t)(end - parts));
-	value_seal(TABLE_IMAGES, last->key, last->len, value, all, last->seq);
-	return 0;
-}
-
 static int write_actor(struct fold *f, size_t first, size_t n)
 {
 	const struct ref *any = refs_nth(&f->records, first);
@@ -343,8 +327,16 @@ static int write_actor(struct fold *f, size_t first, size_t n)
 	struct value_row row;
 	int rc = fold_get(f, TABLE_IMAGES, a.address, a.len, &row);
 
-	if (rc == 0 && only_new_state(f, first, n, &row))
-		return write_new_state(f, refs_nth(&f->records, first + n - 1), &row);
+	if (rc == 0 && only_new_state(f, first, n, &row)) {
+		const struct ref *last = refs_nth(&f->records, first + n - 1);
+		const uint8_t *end;
+
+		a.there = true;
+		a.now = row.image;
+		a.seq = last->seq;
+		a.state_at = parts_of(last->at, &end);
+		return write_image(f, &a);
+	}
 	if (rc == 0)
 		rc = keep_old(f, &a, &row, &base);
 	else if (rc == MDB_NOTFOUND)
