@@ -48,7 +48,7 @@ struct spread {
 
 struct spread_shared {
 	atomic_u64 offer;           /* partner + 1 in the low 16 bits, its speed above; 0: none */
-	atomic_u64 verdicts;        /* low bit: the last trial of my offers helped; counts trials */
+	atomic_u64 verdicts;        /* low bit: who helps me helped, at its last recheck; counts what was told */
 	atomic_u64 speed;           /* as mine.speed, for helpers; 0: it slept since            */
 	atomic_u32 helps;           /* it is on trial or stays: a part of what comes from outside is for it */
 };
