@@ -41,7 +41,7 @@ endif
 # Tests of one thread: ThreadSanitizer has nothing to look at there.
 ifeq ($(SAN),thread)
 TESTS   := $(filter-out tests/sim/% tests/tools/% tests/net/command% $(addprefix tests/,$(addsuffix _test.c,core/address \
-           core/buddy core/clock core/glob core/histogram core/json core/ring_hash actors/json net/http_read net/out net/resp_read persist/record \
+           core/buddy core/clock core/glob core/histogram core/json core/ring_hash core/thread actors/json net/http_read net/out net/resp_read persist/record \
            sched/directory sched/kv \
            sched/runq sched/wheel mailbox/mailbox bench/hist bench/load_keys bench/load_reply \
            persist/datadir persist/fold persist/recover actors/inventory actors/inventory_model actors/reconcile \

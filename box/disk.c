@@ -7,6 +7,7 @@
  */
 #include "box/box.h"
 #include "box/care.h"
+#include "core/thread.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -339,6 +340,7 @@ static void *journal_main(void *arg)
 
 	(void)pthread_setname_np(pthread_self(), "noh/journal");
 	(void)prctl(PR_SET_TIMERSLACK, 1000);        /* nanoseconds; the usual 50 us are as long as the pause */
+	thread_gives_way();
 	while (rc >= 0 && !(load_acquire(&box->disk.stop_journal) && rc == JOURNAL_IDLE)) {
 		journal_take_wait(box->disk.journal);
 		rc = box_journal_round(box, true);
