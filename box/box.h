@@ -26,7 +26,7 @@ struct box_disk {
 	struct disk    *disk;
 	struct db      *db;
 	struct journal *journal;
-	bool            at_rest;         /* the journaller: all workers slept when the last group was on disk */
+	bool            gives_way;       /* the journaller's thread lets workers end what they do (core/thread.h) */
 	struct store   *store;
 	struct tail    *tail;            /* until whoever it mentions is woken; the store owns it */
 	struct keeper   keeper;

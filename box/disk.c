@@ -26,6 +26,7 @@ static void j_unreserve(void *arg, uint32_t ring) { journal_unreserve(arg, ring)
 static void j_push(void *arg, uint32_t ring) { journal_push(arg, ring); }
 static uint64_t j_epoch(void *arg) { return journal_epoch(arg); }
 static void j_wake(void *arg) { journal_wake(arg); }
+static void j_pushed(void *arg, uint32_t ring) { journal_pushed(arg, ring); }
 
 static bool j_take(void *arg) { return journal_take(arg); }
 static void j_give(void *arg) { journal_give(arg); }
@@ -38,10 +39,7 @@ static bool j_step(void *arg)
 
 static void on_durable(void *arg, uint64_t epoch)
 {
-	struct sched *s = arg;
-
-	s->box->disk.at_rest = load_relaxed(&s->sleepers) == s->worker_count;    /* before it wakes them */
-	sched_durable(s, epoch);
+	sched_durable(arg, epoch);
 }
 
 /* ── open ── */
@@ -244,7 +242,7 @@ int box_disk_open(noh_box *box, const noh_options *o)
 		return rc;
 	store_relaxed(&s->durable, d->boot_tag - 1);
 	s->journal = (struct sched_journal){ d->journal, j_room, j_no_space, j_reserve, j_unreserve, j_push, j_epoch,
-					     j_wake, j_take, j_step, j_give };
+					     j_wake, j_pushed, j_take, j_step, j_give };
 	rc = crashes_open(&d->crashes, o->dir, s->worker_count, crashed, s);
 	if (rc != NOH_OK)
 		return rc;
@@ -311,23 +309,27 @@ int box_journal_round(noh_box *box, bool wait)
 #define TURN_NS 1000u                    /* the quickest take as long */
 #define PAUSE_MOST_NS 2000000u
 
-/* Where all workers slept until this group was on disk there is nothing to wait for: whoever can ask has asked. Where all have
- * work ahead, nobody waits for the disk but what stands behind it in the queue anyway: so long the next group may gather, and
- * the cores do that work instead of small groups. Who runs out of work sooner writes himself (sched/worker.c). */
-static uint64_t pause_ns(noh_box *box)
+static void give_way(noh_box *box)
 {
-	uint64_t pause = journal_pause_ns(box->disk.journal), ahead = sched_work_ahead(&box->sched) * TURN_NS;
+	bool now = journal_can_wait(box->disk.journal, box->disk.gives_way);
 
-	if (box->disk.at_rest)
-		return 0;
-	ahead = ahead < PAUSE_MOST_NS ? ahead : PAUSE_MOST_NS;
-	return pause > ahead ? pause : ahead;
+	if (now != box->disk.gives_way)
+		thread_gives_way(now);
+	box->disk.gives_way = now;
 }
 
+/* Where all have work ahead, nobody waits for the disk but what stands behind it in the queue anyway: so long the next group
+ * may gather, and the cores do that work instead of small groups. Who runs out of work sooner writes himself (sched/worker.c). */
 static void give_and_pause(noh_box *box)
 {
-	struct timespec pause = { .tv_nsec = (long)pause_ns(box) };
+	uint64_t rest = journal_pause_ns(box->disk.journal), ahead = sched_work_ahead(&box->sched) * TURN_NS;
+	struct timespec pause = { .tv_nsec = (long)(ahead < PAUSE_MOST_NS ? ahead : PAUSE_MOST_NS) };
 
+	give_way(box);
+	if (rest > ahead) {
+		journal_rest(box->disk.journal, rest);
+		return;
+	}
 	journal_give(box->disk.journal);
 	if (pause.tv_nsec)
 		(void)nanosleep(&pause, NULL);       /* a signal ends it: no harm */
@@ -340,7 +342,6 @@ static void *journal_main(void *arg)
 
 	(void)pthread_setname_np(pthread_self(), "noh/journal");
 	(void)prctl(PR_SET_TIMERSLACK, 1000);        /* nanoseconds; the usual 50 us are as long as the pause */
-	thread_gives_way();
 	while (rc >= 0 && !(load_acquire(&box->disk.stop_journal) && rc == JOURNAL_IDLE)) {
 		journal_take_wait(box->disk.journal);
 		rc = box_journal_round(box, true);

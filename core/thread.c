@@ -18,14 +18,16 @@ struct attributes {                      /* the kernel's sched_attr, as of its f
 	uint64_t runtime, deadline, period;
 };
 
-void thread_gives_way(void)
+static _Thread_local bool changed;
+
+void thread_gives_way(bool does)
 {
 	struct attributes a = { 0 };
 
-	if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 || a.policy != SCHED_OTHER)
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 || (does ? a.policy != SCHED_OTHER : !changed))
 		return;
 	a.size = sizeof a;
-	a.policy = SCHED_BATCH;
-	a.runtime = LONGEST_SLICE_NS;
-	(void)syscall(SYS_sched_setattr, 0, &a, 0);
+	a.policy = does ? SCHED_BATCH : SCHED_OTHER;
+	a.runtime = does ? LONGEST_SLICE_NS : 0;         /* 0: the usual one */
+	changed = syscall(SYS_sched_setattr, 0, &a, 0) == 0 && does;
 }

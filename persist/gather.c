@@ -252,3 +252,32 @@ void gather_wake(struct gather *g)
 	if (load_seq_cst(&g->shared.asleep) && swap_acquire(&g->shared.asleep, 0))      /* F */
 		futex_wake_all(&g->shared.asleep);
 }
+
+/* ── resting ── */
+
+uint64_t gather_held(struct gather_ring *r)
+{
+	return load_relaxed(&r->shown.tail) - load_relaxed(&r->shared.head);
+}
+
+void gather_rest(struct gather *g, uint32_t bytes, uint64_t timeout_ns)
+{
+	bool enough = false;
+
+	store_relaxed(&g->shared.wanted, bytes);
+	for (uint32_t i = 0; i < g->fixed.rings && !enough; i++)
+		enough = gather_held(&g->fixed.ring[i]) >= bytes;
+	if (!enough)
+		futex_wait(&g->shared.wanted, bytes, timeout_ns);
+	store_relaxed(&g->shared.wanted, 0);
+}
+
+void gather_enough(struct gather *g, struct gather_ring *r)
+{
+	uint32_t wanted = load_relaxed(&g->shared.wanted);
+
+	if (wanted == 0 || gather_held(r) < wanted)
+		return;
+	store_relaxed(&g->shared.wanted, 0);
+	futex_wake_all(&g->shared.wanted);
+}

@@ -4,8 +4,8 @@
  *     entry   struct gather_entry | the record, or struct gather_large: where it is
  *
  * Owns     the rings' bytes, and large records from reserve until the journaller frees them.
- * Threads  reserve, push, unreserve, room: the ring's owner.  begin, peek, release, announce, sleep:
- *          the journaller.  epoch, wake: any.
+ * Threads  reserve, push, unreserve, room: the ring's owner.  begin, peek, release, announce, sleep,
+ *          rest: the journaller.  epoch, wake: any.  enough: the ring's owner.
  * Never    makes a pusher wait; a wake-up is a system call only if the journaller sleeps.
  *
  * Nothing here knows of files: this is the part that tests/interleave runs in every order.
@@ -37,7 +37,10 @@ struct gather_ring {
 struct gather {
 	alignas(CACHE_LINE) struct { struct gather_ring *ring; uint32_t rings; } fixed;
 	alignas(CACHE_LINE) struct { atomic_u64 epoch; } shown;    /* by the journaller                */
-	alignas(CACHE_LINE) struct { atomic_u32 asleep; } shared;  /* set by the journaller, cleared by any */
+	alignas(CACHE_LINE) struct {                               /* set by the journaller, cleared by any */
+		atomic_u32 asleep;
+		atomic_u32 wanted;       /* it rests until a ring holds so many bytes; 0: it does not */
+	} shared;
 	alignas(CACHE_LINE) struct { atomic_u64 bytes; } large;    /* reserved or pushed, not yet freed */
 };
 
@@ -75,5 +78,11 @@ void gather_announce(struct gather *g);
 void gather_cancel(struct gather *g);
 void gather_sleep(struct gather *g, uint64_t timeout_ns);
 void gather_wake(struct gather *g);                      /* after a push and its gather_epoch     */
+
+/* To rest: until a ring holds so many bytes (not 0), or the time is over. Who looks too early is not looked for: then it
+ * is the time that ends it. */
+uint64_t gather_held(struct gather_ring *r);             /* bytes                                 */
+void gather_rest(struct gather *g, uint32_t bytes, uint64_t timeout_ns);
+void gather_enough(struct gather *g, struct gather_ring *r);     /* after pushes to it: ends the rest, if they are enough */
 
 #endif

@@ -84,6 +84,7 @@ static void measure(struct journal *j, const struct flight *last)
 	histogram_add(&j->shown.group, &histogram_group, last->records);
 	j->mine.last_records = last->records;
 	j->mine.commit_ns += took / 8 - j->mine.commit_ns / 8;
+	j->mine.mean_records += last->records * 32 - j->mine.mean_records / 8;
 }
 
 #define MANY_RECORDS 8
@@ -101,6 +102,13 @@ uint64_t journal_pause_ns(const struct journal *j)
 	if (j->mine.last_records < MANY_RECORDS || j->mine.last_records > MOST_RECORDS || pause < PAUSE_LEAST_NS)
 		return 0;
 	return pause < PAUSE_MOST_NS ? pause : PAUSE_MOST_NS;
+}
+
+#define SMALL_GROUP 128                /* records, in the mean; it has to grow by half to be large */
+
+bool journal_can_wait(const struct journal *j, bool did)
+{
+	return j->mine.mean_records < (did ? SMALL_GROUP * 3 / 2 : SMALL_GROUP) * UINT64_C(256);
 }
 
 /* Frames that ended, in the order of their numbers. */
@@ -293,6 +301,17 @@ static int write_frame(struct journal *j)
 	return NOH_OK;
 }
 
+static void count_held(struct journal *j)
+{
+	j->mine.held = j->mine.holders = 0;
+	for (uint32_t i = 0; i < j->gather.fixed.rings; i++) {
+		uint64_t bytes = j->mine.limit[i] - load_relaxed(&j->gather.fixed.ring[i].shared.head);
+
+		j->mine.held += bytes;
+		j->mine.holders += bytes != 0;
+	}
+}
+
 /* End an epoch. False: it was empty, and is published or goes with the frame before it. */
 static bool begin_group(struct journal *j)
 {
@@ -304,6 +323,7 @@ static bool begin_group(struct journal *j)
 	j->mine.begun = false;
 	j->mine.open = next_item(j, &item);
 	if (j->mine.open) {
+		count_held(j);
 		j->mine.began_ns = now_ns(j);
 		j->mine.records = 0;
 		return true;
@@ -427,6 +447,20 @@ void journal_give(struct journal *j)
 {
 	if (swap_acq_rel(&j->role.word, 0) == 2)                               /* P */
 		futex_wake_all(&j->role.word);
+}
+
+/* If all write again who were answered with the last group, there will be as much as it had, and what is waiting already. When
+ * a ring has half of its share of that, the next group begins: the other half comes while it is written. */
+void journal_rest(struct journal *j, uint64_t timeout_ns)
+{
+	uint64_t all = j->mine.held, half;
+
+	for (uint32_t i = 0; i < j->gather.fixed.rings; i++)
+		all += gather_held(&j->gather.fixed.ring[i]);
+	half = j->mine.holders ? all / j->mine.holders / 2 : 0;
+	journal_give(j);
+	if (half)
+		gather_rest(&j->gather, half < UINT32_MAX ? (uint32_t)half : UINT32_MAX, timeout_ns);
 }
 
 /* Announce, look once more, sleep: gather.c has the argument. */

@@ -99,6 +99,7 @@ void journal_unreserve(struct journal *j, uint32_t ring);    /* all reserved sin
 uint64_t journal_epoch(struct journal *j);                   /* seq_cst                          */
 uint64_t journal_durable(struct journal *j);                 /* acquire                          */
 void journal_wake(struct journal *j);        /* after a push: the journaller, if it sleeps       */
+void journal_pushed(struct journal *j, uint32_t ring);       /* the same; and if it rests, and that is enough */
 /* Blocks until durable >= epoch, or the journal failed (NOH_EDISK), or `timeout_ns` passed. */
 int journal_wait(struct journal *j, uint64_t epoch, uint64_t timeout_ns);
 
@@ -120,6 +121,11 @@ int journal_step_here(struct journal *j);
 /* After a round that was JOURNAL_BUSY: for how long records should gather before the next one begins; 0: not at all. Asked with
  * the role, waited without it. */
 uint64_t journal_pause_ns(const struct journal *j);
+/* Gives the role, and waits: for half of those who write, at most so long. */
+void journal_rest(struct journal *j, uint64_t timeout_ns);
+/* Groups have few records: to end one sooner is not worth stopping a worker, who is about to add to the next. `did`: so it was
+ * until now. Asked with the role. */
+bool journal_can_wait(const struct journal *j, bool did);
 /* Gives the role, and blocks until a push or journal_wake; at most timeout_ns. */
 void journal_sleep(struct journal *j, uint64_t timeout_ns);
 void journal_loop(struct journal *j, atomic_u32 *stop);      /* step and sleep until *stop, then drain */

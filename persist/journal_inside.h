@@ -72,7 +72,9 @@ struct journal {
 		bool            begun;           /*   its first frame is built                   */
 		uint64_t        epoch, copied;   /*   of the record at hand                      */
 		uint64_t        began_ns, records;
-		uint64_t        last_records, commit_ns;  /* of the group that ended last; what groups take, in the mean */
+		uint64_t        held, holders;   /*   bytes in the rings when it began, and in how many of them */
+		uint64_t        last_records;    /* of the group that ended last                 */
+		uint64_t        commit_ns, mean_records;  /* in the mean, of groups; records in 256ths */
 		uint64_t       *limit;
 		uint32_t        ring;
 		bool            trailing, shut;

@@ -50,6 +50,12 @@ void journal_wake(struct journal *j)
 	gather_wake(&j->gather);
 }
 
+void journal_pushed(struct journal *j, uint32_t ring)
+{
+	gather_enough(&j->gather, &j->gather.fixed.ring[ring]);
+	gather_wake(&j->gather);
+}
+
 int journal_wait(struct journal *j, uint64_t epoch, uint64_t timeout_ns)
 {
 	struct clock clock;

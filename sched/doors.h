@@ -36,6 +36,7 @@ struct sched_journal {
 	void     (*push)(void *arg, uint32_t ring);
 	uint64_t (*epoch)(void *arg);
 	void     (*wake)(void *arg);
+	void     (*pushed)(void *arg, uint32_t ring);    /* wake, after all that a pass had to push     */
 	bool     (*take)(void *arg);      /* the journaller's role; NULL: workers leave it alone */
 	bool     (*step)(void *arg);      /* with the role: writes; false: all is written        */
 	void     (*give)(void *arg);

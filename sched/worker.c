@@ -375,7 +375,7 @@ static void see_to_records(struct worker *w)
 	}
 	if (runq_length(&w->runq) || hands_length(&w->hands) || w->mine.crowded) {
 		has_other_work(w);
-		w->fixed.sched->journal.wake(w->fixed.sched->journal.arg);
+		w->fixed.sched->journal.pushed(w->fixed.sched->journal.arg, w->fixed.index);
 	} else {
 		journal_here(w);
 	}

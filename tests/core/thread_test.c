@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 struct asked {
-	int before, policy, nice, nice_before;
+	int before, policy, after, nice, nice_before;
 };
 
 static void *gives_way(void *arg)
@@ -19,9 +19,11 @@ static void *gives_way(void *arg)
 	if (a->before != SCHED_OTHER)
 		(void)sched_setscheduler(0, a->before, &none);
 	a->nice_before = getpriority(PRIO_PROCESS, 0);
-	thread_gives_way();
+	thread_gives_way(true);
 	a->policy = sched_getscheduler(0);
 	a->nice = getpriority(PRIO_PROCESS, 0);
+	thread_gives_way(false);
+	a->after = sched_getscheduler(0);
 	return NULL;
 }
 
@@ -40,15 +42,21 @@ static void a_thread_that_gives_way_keeps_its_share_of_the_core(void)
 	run(&a);
 	EXPECT_EQ(a.policy, SCHED_BATCH);
 	EXPECT_EQ(a.nice, a.nice_before);
+	EXPECT_EQ(a.after, SCHED_OTHER);
 	EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);   /* nobody else does */
 }
 
 static void a_policy_that_somebody_has_chosen_stays(void)
 {
-	struct asked a = { .before = SCHED_IDLE };
+	static const int chosen[] = { SCHED_IDLE, SCHED_BATCH };
 
-	run(&a);
-	EXPECT_EQ(a.policy, SCHED_IDLE);
+	for (int i = 0; i < 2; i++) {
+		struct asked a = { .before = chosen[i] };
+
+		run(&a);
+		EXPECT_EQ(a.policy, chosen[i]);
+		EXPECT_EQ(a.after, chosen[i]);
+	}
 }
 
 TEST_MAIN(
