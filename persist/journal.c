@@ -104,11 +104,13 @@ uint64_t journal_pause_ns(const struct journal *j)
 	return pause < PAUSE_MOST_NS ? pause : PAUSE_MOST_NS;
 }
 
-#define SMALL_GROUP 128                /* records, in the mean; it has to grow by half to be large */
+#define LARGE_GROUP 128                /* records, in the mean                                            */
 
 bool journal_can_wait(const struct journal *j, bool did)
 {
-	return j->mine.mean_records < (did ? SMALL_GROUP * 3 / 2 : SMALL_GROUP) * UINT64_C(256);
+	uint64_t least = did ? MANY_RECORDS / 2 : MANY_RECORDS, most = did ? LARGE_GROUP * 3 / 2 : LARGE_GROUP;
+
+	return j->mine.mean_records >= least * 256 && j->mine.mean_records < most * 256;
 }
 
 /* Frames that ended, in the order of their numbers. */

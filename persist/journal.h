@@ -123,8 +123,8 @@ int journal_step_here(struct journal *j);
 uint64_t journal_pause_ns(const struct journal *j);
 /* Gives the role, and waits: for half of those who write, at most so long. */
 void journal_rest(struct journal *j, uint64_t timeout_ns);
-/* Groups have few records: to end one sooner is not worth stopping a worker, who is about to add to the next. `did`: so it was
- * until now. Asked with the role. */
+/* Many write, each of them little: to end a group sooner is not worth stopping a worker, who is about to add to the next. A few
+ * are not made to wait, and large groups have more who wait for their end. `did`: so it was until now. Asked with the role. */
 bool journal_can_wait(const struct journal *j, bool did);
 /* Gives the role, and blocks until a push or journal_wake; at most timeout_ns. */
 void journal_sleep(struct journal *j, uint64_t timeout_ns);

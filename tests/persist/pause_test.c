@@ -160,10 +160,18 @@ static void a_rest_that_nobody_ends_is_over_in_time(void)
 	stop();
 }
 
+static void a_lone_writer_is_not_made_to_wait_for_a_core(void)
+{
+	start();
+	EXPECT(!journal_can_wait(j, false));
+	groups(50, 2, 300 * US);
+	EXPECT(!journal_can_wait(j, false) && !journal_can_wait(j, true));
+	stop();
+}
+
 static void small_groups_can_wait_and_large_ones_cannot(void)
 {
 	start();
-	EXPECT(journal_can_wait(j, false));
 	groups(50, 40, 300 * US);
 	EXPECT(journal_can_wait(j, false));
 	groups(1, 400, 300 * US);                /* one alone changes nothing */
@@ -186,4 +194,5 @@ TEST_MAIN(
 	TEST(a_rest_ends_when_half_of_the_last_group_is_there_again),
 	TEST(a_rest_does_not_begin_if_there_is_enough),
 	TEST(a_rest_that_nobody_ends_is_over_in_time),
+	TEST(a_lone_writer_is_not_made_to_wait_for_a_core),
 	TEST(small_groups_can_wait_and_large_ones_cannot))
