@@ -404,13 +404,16 @@ static int burst_message(noh_turn *t, const noh_msg *m)
 	return m->kind == GET ? noh_reply(t, noh_look(t), 8) : NOH_OK;
 }
 
+static uint64_t dropped_calls;           /* no record has them: they may be */
+
 static bool hundred(void *box)
 {
 	int64_t sum = 0;
 	size_t len = sizeof sum;
+	int rc = noh_call(box, "small:b", GET, NULL, 0, 5000, &sum, &len);
 
-	/* The call itself may be dropped. */
-	return noh_call(box, "small:b", GET, NULL, 0, 5000, &sum, &len) == NOH_OK && sum == 100;
+	dropped_calls += rc != NOH_OK;
+	return rc == NOH_OK && sum == 100;
 }
 
 static void a_recorded_message_is_never_dropped(void)
@@ -422,10 +425,11 @@ static void a_recorded_message_is_never_dropped(void)
 	noh_box *box = open_dir(dir, 2, &small, 1);
 	noh_type_stats stats;
 
+	dropped_calls = 0;
 	EXPECT_EQ(noh_call(box, "small:a", FORWARD, NULL, 0, 5000, NULL, NULL), NOH_OK);
 	EXPECT(test_wait_until(hundred, box, 5000));
 	EXPECT_EQ(noh_get_type_stats(box, "small", &stats), NOH_OK);
-	EXPECT_EQ(stats.dropped_oldest, 0);
+	EXPECT_EQ(stats.dropped_oldest, dropped_calls);
 	shut(box);
 	remove_dir(dir);
 }
