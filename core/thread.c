@@ -18,16 +18,26 @@ struct attributes {                      /* the kernel's sched_attr, as of its f
 	uint64_t runtime, deadline, period;
 };
 
-static _Thread_local bool changed;
+static _Thread_local struct attributes before;   /* size 0: nothing was changed */
+
+static void give_way(void)
+{
+	struct attributes a = { 0 }, now;
+
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 || a.policy != SCHED_OTHER)
+		return;
+	a.size = sizeof a;
+	now = a;
+	now.policy = SCHED_BATCH;
+	now.runtime = LONGEST_SLICE_NS;
+	if (syscall(SYS_sched_setattr, 0, &now, 0) == 0)
+		before = a;
+}
 
 void thread_gives_way(bool does)
 {
-	struct attributes a = { 0 };
-
-	if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) != 0 || (does ? a.policy != SCHED_OTHER : !changed))
-		return;
-	a.size = sizeof a;
-	a.policy = does ? SCHED_BATCH : SCHED_OTHER;
-	a.runtime = does ? LONGEST_SLICE_NS : 0;         /* 0: the usual one */
-	changed = syscall(SYS_sched_setattr, 0, &a, 0) == 0 && does;
+	if (does && !before.size)
+		give_way();
+	else if (!does && before.size && syscall(SYS_sched_setattr, 0, &before, 0) == 0)
+		before.size = 0;
 }

@@ -5,11 +5,40 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct asked {
 	int before, policy, after, nice, nice_before;
+	uint64_t slice, slice_after;
 };
+
+struct kernels_attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t  nice;
+	uint32_t priority;
+	uint64_t slice, deadline, period;
+};
+
+static struct kernels_attributes now(void)
+{
+	struct kernels_attributes a = { 0 };
+
+	EXPECT_EQ(syscall(SYS_sched_getattr, 0, &a, sizeof a, 0), 0);
+	a.size = sizeof a;
+	return a;
+}
+
+static void ask_for_slice(uint64_t ns)
+{
+	struct kernels_attributes a = now();
+
+	a.slice = ns;
+	EXPECT_EQ(syscall(SYS_sched_setattr, 0, &a, 0), 0);
+}
 
 static void *gives_way(void *arg)
 {
@@ -18,12 +47,16 @@ static void *gives_way(void *arg)
 
 	if (a->before != SCHED_OTHER)
 		(void)sched_setscheduler(0, a->before, &none);
+	if (a->slice)
+		ask_for_slice(a->slice);
+	a->slice = now().slice;                  /* 0 for ever, on kernels without slices */
 	a->nice_before = getpriority(PRIO_PROCESS, 0);
 	thread_gives_way(true);
 	a->policy = sched_getscheduler(0);
 	a->nice = getpriority(PRIO_PROCESS, 0);
 	thread_gives_way(false);
 	a->after = sched_getscheduler(0);
+	a->slice_after = now().slice;
 	return NULL;
 }
 
@@ -46,6 +79,15 @@ static void a_thread_that_gives_way_keeps_its_share_of_the_core(void)
 	EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);   /* nobody else does */
 }
 
+static void a_slice_that_somebody_has_chosen_comes_back(void)
+{
+	struct asked a = { .before = SCHED_OTHER, .slice = 5000000 };
+
+	run(&a);
+	EXPECT_EQ(a.policy, SCHED_BATCH);
+	EXPECT_EQ(a.slice_after, a.slice);
+}
+
 static void a_policy_that_somebody_has_chosen_stays(void)
 {
 	static const int chosen[] = { SCHED_IDLE, SCHED_BATCH };
@@ -61,4 +103,5 @@ static void a_policy_that_somebody_has_chosen_stays(void)
 
 TEST_MAIN(
 	TEST(a_thread_that_gives_way_keeps_its_share_of_the_core),
+	TEST(a_slice_that_somebody_has_chosen_comes_back),
 	TEST(a_policy_that_somebody_has_chosen_stays))
